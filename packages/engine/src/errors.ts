@@ -1,0 +1,53 @@
+/**
+ * Every error a caller can meet, in one catalogue: the code is stable, the status is what HTTP answers.
+ * Expected outcomes (`'lease_lost'`, `'already_finished'`) are return values where a caller decides on them;
+ * they are thrown only where the caller asked for something that cannot be done.
+ */
+export const ERRORS = {
+  invalid_job: { status: 422, title: 'The job cannot be understood' },
+  invalid_argument: { status: 422, title: 'An argument cannot be understood' },
+  invalid_option: { status: 422, title: 'An option cannot be understood' },
+  payload_too_large: { status: 413, title: 'The payload is too large' },
+  not_found: { status: 404, title: 'There is no such thing' },
+  name_taken: { status: 409, title: 'Another job has this name' },
+  idempotency_mismatch: { status: 422, title: 'The idempotency key was used with another request' },
+  in_progress: { status: 409, title: 'The same request is still under way' },
+  already_finished: { status: 409, title: 'It has finished already' },
+  already_due: { status: 409, title: 'The job has become a run' },
+  already_handled: { status: 409, title: 'The queue has a handler already' },
+  not_retryable: { status: 409, title: 'Such a run cannot be retried' },
+  overlap: { status: 409, title: 'A run of the job is still alive' },
+  lease_lost: { status: 409, title: 'The lease is no longer live' },
+  stopped: { status: 503, title: 'Belfry has been stopped' },
+  database_unavailable: { status: 503, title: 'The database cannot be reached' },
+  schema_too_new: { status: 500, title: 'The schema is newer than this program' },
+  embedded_database: { status: 500, title: 'The embedded database cannot be started' },
+} as const
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** One thing that is wrong with an input: where, what, and what would be right. */
+export interface Complaint {
+  path: string
+  message: string
+  suggestion?: string
+}
+
+export class BelfryError extends Error {
+  override readonly name = 'BelfryError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly complaints: readonly Complaint[]
+
+  constructor(code: ErrorCode, message: string, details: { complaints?: readonly Complaint[]; cause?: unknown } = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.status = ERRORS[code].status
+    this.complaints = details.complaints ?? []
+  }
+}
+
+/** A broken invariant is a bug in Belfry: it stops the step, in production too. */
+export function invariant(condition: unknown, message: string): asserts condition {
+  if (!condition) throw new Error(`invariant broken: ${message}`)
+}
