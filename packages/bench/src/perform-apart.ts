@@ -1,0 +1,42 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Measurement, Setting } from './workload.ts'
+
+export interface Order {
+  workload: string
+  subject: string
+  setting: Setting
+}
+
+export type Answer =
+  | { kind: 'measured'; measurements: Measurement[] }
+  | { kind: 'skipped'; reason: string }
+  | { kind: 'failed'; reason: string }
+
+const CHILD = fileURLToPath(new URL('./child.js', import.meta.url))
+const DEADLINE_MS = 900_000
+
+/** Performs one order in a process of its own, so that no subject runs on the heap or the compiled code of another. */
+export function performApart(order: Order, signal: AbortSignal): Promise<Answer> {
+  const child = fork(CHILD, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const end = () => child.kill('SIGKILL')
+  const deadline = setTimeout(end, DEADLINE_MS)
+  signal.addEventListener('abort', end)
+  child.send(order)
+  return answerOf(child).finally(() => {
+    clearTimeout(deadline)
+    signal.removeEventListener('abort', end)
+  })
+}
+
+function answerOf(child: ChildProcess): Promise<Answer> {
+  return new Promise((resolve) => {
+    let answer: Answer | undefined
+    child.once('message', (message: Answer) => {
+      answer = message
+    })
+    child.once('exit', (code, signal) => {
+      resolve(answer ?? { kind: 'failed', reason: `the process ended without an answer (${signal ?? `code ${code}`})` })
+    })
+  })
+}

@@ -1,0 +1,25 @@
+import type { Workload } from '../workload.ts'
+import { create } from './create.ts'
+import { delayed } from './delayed.ts'
+import { heldSnapshot } from './held-snapshot.ts'
+import { idle } from './idle.ts'
+import { payload } from './payload.ts'
+import { preEnqueued } from './pre-enqueued.ts'
+import { recurring } from './recurring.ts'
+import { startLatency } from './start-latency.ts'
+import { storm } from './storm.ts'
+import { tenMillion } from './ten-million.ts'
+
+/** Everything the bench can do, in the order in which it does it: what others are compared with comes first. */
+export const WORKLOADS: readonly Workload[] = [
+  preEnqueued,
+  payload,
+  delayed,
+  recurring,
+  create,
+  startLatency,
+  storm,
+  heldSnapshot,
+  idle,
+  tenMillion,
+]

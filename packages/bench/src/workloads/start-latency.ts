@@ -1,0 +1,47 @@
+import { checkHistory, startBelfry, waitForHistory } from '../belfry.ts'
+import { connect } from '../database.ts'
+import { percentile } from '../statistics.ts'
+import type { Measurement, Setting, Workload } from '../workload.ts'
+
+const WARM_UP = 100
+const MEASURED = { quick: 600, full: 2_000 }
+/** Light load: a job now and then, at times that keep no step with any loop of the node. */
+const PAUSE_UP_TO_MS = 20
+
+export const startLatency: Workload = {
+  name: 'start-latency',
+  summary: 'from calling create() for immediate work until its handler begins, one at a time',
+  rounds: { quick: 1, full: 3 },
+  subjects: [{ name: 'belfry', perform: measure }],
+}
+
+async function measure(setting: Setting): Promise<Measurement[]> {
+  const client = await connect(setting.databaseUrl)
+  const belfry = await startBelfry(setting.databaseUrl)
+  let begin: () => void = () => {}
+  belfry.handle('light', async () => begin(), { concurrency: 100 })
+  const latencies: number[] = []
+  const rounds = WARM_UP + MEASURED[setting.pace]
+  try {
+    for (let round = 0; round < rounds; round++) {
+      await new Promise((wake) => setTimeout(wake, Math.random() * PAUSE_UP_TO_MS))
+      const begun = new Promise<number>((resolve) => {
+        begin = () => resolve(performance.now())
+      })
+      const calledAt = performance.now()
+      await belfry.jobs.create({ queue: 'light', payload: { round } })
+      const latency = (await begun) - calledAt
+      if (round >= WARM_UP) latencies.push(latency)
+    }
+    await waitForHistory(client, rounds)
+    await checkHistory(client, rounds)
+    return [
+      { name: 'start_p50', value: percentile(latencies, 0.5), unit: 'ms' },
+      { name: 'start_p95', value: percentile(latencies, 0.95), unit: 'ms' },
+      { name: 'start_p99', value: percentile(latencies, 0.99), unit: 'ms' },
+    ]
+  } finally {
+    await belfry.stop()
+    await client.end()
+  }
+}
