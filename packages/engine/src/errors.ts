@@ -20,6 +20,7 @@ export const ERRORS = {
   lease_lost: { status: 409, title: 'The lease is no longer live' },
   stopped: { status: 503, title: 'Belfry has been stopped' },
   database_unavailable: { status: 503, title: 'The database cannot be reached' },
+  migration_failed: { status: 500, title: 'The schema cannot be brought up to date' },
   schema_too_new: { status: 500, title: 'The schema is newer than this program' },
   embedded_database: { status: 500, title: 'The embedded database cannot be started' },
 } as const

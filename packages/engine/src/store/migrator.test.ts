@@ -1,0 +1,105 @@
+import pg from 'pg'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { createDatabase } from '../../test/database.ts'
+import { silentLogger } from '../runtime/logger.ts'
+import { type Migration, parseMigration } from './migrations.ts'
+import { loadMigrations, migrate } from './migrator.ts'
+
+async function setup() {
+  const database = await createDatabase({ migrations: [] })
+  onTestFinished(() => database.drop())
+  const connect = async () => {
+    const client = new pg.Client(inject('postgres'))
+    await client.connect()
+    onTestFinished(() => client.end())
+    return client
+  }
+  const client = await connect()
+  const run = (migrations: Migration[], by = client) =>
+    migrate(by, { schema: database.schema, migrations, logger: silentLogger })
+  const tables = async () => {
+    const rows = await database.query<{ relname: string }>(
+      `select relname from pg_class where relnamespace = $1::regnamespace and relkind = 'r' order by relname`,
+      [database.schema],
+    )
+    return rows.map((row) => row.relname)
+  }
+  return { ...database, connect, run, tables }
+}
+
+const one = parseMigration('0001_one.sql', 'create table first (a int); insert into first values (1);')
+const two = parseMigration('0002_two.sql', 'create table second (a int);')
+
+test('the migrations of this program apply to an empty schema, and a second time change nothing', async () => {
+  const t = await setup()
+  const migrations = await loadMigrations()
+  expect((await t.run(migrations)).applied).toEqual(migrations.map(({ number }) => number))
+  expect((await t.run(migrations)).applied).toEqual([])
+})
+
+test('only what is missing is applied, inside of the schema, and remembered', async () => {
+  const t = await setup()
+  await t.run([one])
+  expect((await t.run([one, two])).applied).toEqual([2])
+  expect(await t.tables()).toEqual(['first', 'migrations', 'second'])
+  expect(await t.query('select number, name, breaking from migrations order by number')).toEqual([
+    { number: 1, name: 'one', breaking: false },
+    { number: 2, name: 'two', breaking: false },
+  ])
+})
+
+test('many nodes that start at once on an empty schema apply every migration once, however short their patience with locks', async () => {
+  const t = await setup()
+  await t.query('drop table migrations')
+  await t.query(`drop schema ${t.schema}`)
+  const clients = await Promise.all(Array.from({ length: 8 }, t.connect))
+  await Promise.all(clients.map((client) => client.query("set lock_timeout = '1ms'")))
+  const results = await Promise.all(clients.map((client) => t.run([one, two], client)))
+  expect(results.flatMap(({ applied }) => applied).sort()).toEqual([1, 2])
+  expect(await t.query('select a from first')).toEqual([{ a: 1 }])
+})
+
+test('a migration that fails leaves nothing of itself, says where it failed, and can be repaired', async () => {
+  const t = await setup()
+  const broken = parseMigration('0002_two.sql', 'create table second (a int);\ninsert into nowhere values (1);')
+  await expect(t.run([one, broken])).rejects.toMatchObject({
+    code: 'migration_failed',
+    message: expect.stringMatching(/0002_two.*nowhere.*insert into nowhere/),
+  })
+  expect(await t.tables()).toEqual(['first', 'migrations'])
+  expect((await t.run([one, two])).applied).toEqual([2])
+})
+
+test('a program that meets a newer schema goes on if nothing in it is breaking', async () => {
+  const t = await setup()
+  await t.run([one, two])
+  expect((await t.run([one])).applied).toEqual([])
+})
+
+test('a program that meets a newer breaking schema refuses and says what to do', async () => {
+  const t = await setup()
+  const breaking = parseMigration('0002_two.sql', '-- breaking\ncreate table second (a int);')
+  const three = parseMigration('0003_three.sql', 'create table third (a int);')
+  await t.run([one, breaking, three])
+  await expect(t.run([one])).rejects.toMatchObject({
+    code: 'schema_too_new',
+    message: expect.stringMatching(/0003_three.*0001_one.*0002_two.*newer Belfry/),
+  })
+})
+
+test('a migration that was changed after it had been applied is an error', async () => {
+  const t = await setup()
+  await t.run([one])
+  const changed = parseMigration('0001_one.sql', 'create table first (a bigint);')
+  await expect(t.run([changed, two])).rejects.toMatchObject({
+    code: 'migration_failed',
+    message: expect.stringMatching(/0001_one/),
+  })
+  expect(await t.tables()).toEqual(['first', 'migrations'])
+})
+
+test('other line ends do not make another migration', () => {
+  const text = '-- breaking\ncreate table a (b int);\n'
+  expect(parseMigration('0001_a.sql', text.replaceAll('\n', '\r\n'))).toEqual(parseMigration('0001_a.sql', text))
+  expect(parseMigration('0001_a.sql', text).breaking).toBe(true)
+})

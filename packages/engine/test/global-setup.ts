@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+// @ts-expect-error: a script without types
+import { build } from '../../../scripts/build.mjs'
+import { lineLogger } from '../src/runtime/logger.ts'
+import type { EmbeddedConnection } from '../src/store/embedded/answering.ts'
+import { startEmbedded } from '../src/store/embedded/embedded-server.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The one PostgreSQL of the test run. */
+    postgres: EmbeddedConnection
+    /** Where the packages were built, or why they were not: only tests that start real processes need them. */
+    build: { directory: string } | { problem: string }
+  }
+}
+
+/** One server and one build for the whole run. Nothing in it outlives the run, so it need not be durable. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const place = mkdtempSync(join(tmpdir(), 'belfry-test-'))
+  const logger = lineLogger((line) => /^(warn|error)/.test(line) && console.error(line))
+  const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
+  const server = await startEmbedded({ dataDir: join(place, 'data'), logger, settings })
+  project.provide('postgres', server.connection)
+  project.provide('build', tryBuild())
+  return async () => {
+    await server.stop()
+    rmSync(place, { recursive: true, force: true })
+  }
+}
+
+function tryBuild(): { directory: string } | { problem: string } {
+  try {
+    return { directory: build() as string }
+  } catch (error) {
+    return { problem: error instanceof Error ? error.message : String(error) }
+  }
+}
