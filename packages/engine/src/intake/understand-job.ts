@@ -1,0 +1,161 @@
+import { BelfryError } from '../errors.ts'
+import { DEFAULT_OVERLAP, DEFAULT_PRIORITY, DEFAULT_TIMEOUT_MS, type Definition } from '../job/definition.ts'
+import { hash64 } from '../job/ids.ts'
+import { nearestName } from '../job/nearest-name.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { shown } from '../schedule/not-understood.ts'
+import { Complaints, isRecord, join, readText, readWord } from './understand-fields.ts'
+import { canonicalJson } from './understand-fingerprint.ts'
+import { isPlainJson, looksUnstorable, MAX_PAYLOAD_BYTES, readPayload } from './understand-payload.ts'
+import { addPolicies, readIdempotency } from './understand-policies.ts'
+import { type UnderstoodWhen, understandWhen, type When } from './understand-when.ts'
+
+/**
+ * What a user wrote, as the engine means it. Whoever keeps `definition` past the call reads `definitionJson` instead: the
+ * payload in it is still the caller's object.
+ */
+export interface UnderstoodJob {
+  tenant: string
+  name: string | null
+  queue: string
+  priority: number
+  timeoutMs: number
+  when: When
+  definition: Definition
+  definitionJson: string
+  idempotency: { key: string; ttlMs: number; fingerprint: string } | null
+}
+
+export interface UnderstandContext {
+  now: Instant
+  defaultTenant?: string
+}
+
+const FIELDS = [
+  ...['name', 'tenant', 'runAt', 'delay', 'cron', 'timezone', 'every', 'startAt', 'endAt', 'maxRuns', 'queue'],
+  ...['payload', 'payloadRef', 'retry', 'timeout', 'priority', 'overlap', 'catchUp', 'jitter', 'startDeadline'],
+  ...['delivery', 'labels', 'idempotencyKey', 'idempotencyTtl'],
+]
+const KNOWN = new Set(FIELDS)
+const NOT_YET = new Set(['when', 'after', 'http', 'concurrency', 'unique', 'exclude', 'dst', 'callback', 'fairnessKey'])
+/** What others call it. */
+const SYNONYMS: Record<string, readonly string[]> = {
+  runAt: ['at', 'date', 'time', 'dueAt', 'scheduledAt'],
+  cron: ['schedule'],
+  every: ['interval', 'repeat'],
+  timezone: ['tz', 'zone'],
+  queue: ['topic', 'channel'],
+  payload: ['data', 'body', 'args', 'input', 'params'],
+  retry: ['retries', 'attempts', 'maxAttempts', 'backoff'],
+  labels: ['tags'],
+}
+const MEANT = new Map(Object.entries(SYNONYMS).flatMap(([field, words]) => words.map((word) => [word, field])))
+
+const DEFAULT_QUEUE = 'default'
+const MAX_PAYLOAD_REF = 1_024
+/** The one complaint that has an error code of its own. */
+const TOO_LARGE = `must have at most ${MAX_PAYLOAD_BYTES} bytes as JSON: store it elsewhere and give payloadRef`
+
+/** Throws one BelfryError that lists everything that is wrong, and nothing else. */
+export function understandJob(input: unknown, context: UnderstandContext): UnderstoodJob {
+  try {
+    return understand(input, context)
+  } catch (error) {
+    if (error instanceof BelfryError) throw error
+    // A getter, a proxy or a toJSON of the caller threw.
+    throw new BelfryError('invalid_job', 'The job cannot be read', { cause: error })
+  }
+}
+
+function understand(input: unknown, context: UnderstandContext): UnderstoodJob {
+  const complaints = new Complaints()
+  if (!isRecord(input)) {
+    complaints.add('', `a job must be an object such as { queue: "emails", payload: {} }, not ${shown(input)}`)
+    throw complaints.error('invalid_job')
+  }
+  complainAboutUnknown(complaints, input)
+  const { when, asked } = understandWhen(complaints, input, context.now)
+  const definition: Definition = { queue: DEFAULT_QUEUE }
+  addTarget(complaints, definition, input)
+  addPolicies(complaints, definition, input)
+  if (when.kind === 'recurring') addWhen(definition, when)
+  const { tenant: givenTenant } = input
+  const tenant =
+    givenTenant === undefined ? (context.defaultTenant ?? 'default') : readWord(complaints, 'tenant', givenTenant)
+  const idempotency = readIdempotency(complaints, input)
+  const definitionJson = writeDefinition(complaints, definition)
+  if (complaints.list.length > 0 || tenant === undefined) throw refusal(complaints)
+  return {
+    tenant,
+    name: definition.name ?? null,
+    queue: definition.queue,
+    priority: definition.priority ?? DEFAULT_PRIORITY,
+    timeoutMs: definition.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    when,
+    definition,
+    definitionJson,
+    idempotency: idempotency && { ...idempotency, fingerprint: fingerprintOf(definition, asked) },
+  }
+}
+
+function refusal(complaints: Complaints): BelfryError {
+  const [first, second] = complaints.list
+  const isOnlyTooLarge = first?.message === TOO_LARGE && second === undefined
+  return complaints.error(isOnlyTooLarge ? 'payload_too_large' : 'invalid_job')
+}
+
+function complainAboutUnknown(complaints: Complaints, job: Record<string, unknown>): void {
+  for (const key of Object.keys(job)) {
+    if (KNOWN.has(key) || job[key] === undefined) continue
+    if (NOT_YET.has(key)) complaints.add(key, 'is not supported yet')
+    else complaints.add(join('', key), 'is not a field of a job', MEANT.get(key) ?? nearestName(key, FIELDS))
+    if (complaints.isFull) return
+  }
+}
+
+function addTarget(complaints: Complaints, definition: Definition, job: Record<string, unknown>): void {
+  const { queue, payload, payloadRef } = job
+  if (queue !== undefined) definition.queue = readWord(complaints, 'queue', queue) ?? DEFAULT_QUEUE
+  else if (payload === undefined && payloadRef === undefined) {
+    complaints.add('queue', `is missing: a job needs a queue, or a payload for the queue "${DEFAULT_QUEUE}"`)
+  }
+  if (payload !== undefined) definition.payload = isPlainJson(payload) ? payload : copyPayload(complaints, payload)
+  if (payloadRef === undefined) return
+  if (payload !== undefined) complaints.add('payloadRef', 'cannot stand beside payload: give one of them')
+  const ref = readText(complaints, 'payloadRef', payloadRef, MAX_PAYLOAD_REF)
+  if (ref !== undefined) definition.payloadRef = ref
+}
+
+function copyPayload(complaints: Complaints, value: unknown): unknown {
+  const { payload, isTooLarge } = readPayload(complaints, value)
+  if (!isTooLarge) return payload
+  complaints.add('payload', TOO_LARGE)
+  return null
+}
+
+function addWhen(definition: Definition, when: When & { kind: 'recurring' }): void {
+  definition.schedule = when.schedule
+  if (when.overlap !== DEFAULT_OVERLAP) definition.overlap = when.overlap
+  if (when.jitterMs !== 0) definition.jitterMs = when.jitterMs
+  if (when.maxRuns !== null) definition.maxRuns = when.maxRuns
+}
+
+/** The text is judged, not the object: it is what will be stored, whatever a getter says the next time. */
+function writeDefinition(complaints: Complaints, definition: Definition): string {
+  let json = JSON.stringify(definition)
+  if (definition.payload === undefined) return json
+  if (looksUnstorable(json)) {
+    definition.payload = copyPayload(complaints, definition.payload)
+    json = JSON.stringify(definition)
+  }
+  // A character takes three bytes at most, so the exact measure is rarely needed.
+  if (json.length * 3 > MAX_PAYLOAD_BYTES) {
+    const bytes = Buffer.byteLength(JSON.stringify(definition.payload) ?? '')
+    if (bytes > MAX_PAYLOAD_BYTES) complaints.add('payload', TOO_LARGE)
+  }
+  return json
+}
+
+function fingerprintOf(definition: Definition, asked: UnderstoodWhen['asked']): string {
+  return hash64(canonicalJson({ ...definition, schedule: asked }))
+}

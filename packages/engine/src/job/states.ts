@@ -1,0 +1,82 @@
+/**
+ * The words for what can happen to a run, with the numbers that stand for them in the database. A number, once released,
+ * keeps its meaning for ever: history is read a year back.
+ */
+
+export const RUN_STATE = { ready: 0, leased: 1, waiting: 2, blocked: 3 } as const
+
+/** How an attempt ended. `released` and `snoozed` do not count towards `maxAttempts`. */
+export const OUTCOME = {
+  succeeded: 1,
+  failed: 2,
+  canceled: 3,
+  lost: 4,
+  released: 5,
+  snoozed: 6,
+  skipped: 7,
+} as const
+
+/** Why a run exists. */
+export const CAUSE = { schedule: 0, create: 1, trigger: 2, backfill: 3, chain: 4, catch_up: 5 } as const
+
+export const FAILURE_CLASS = {
+  timeout: 1,
+  network: 2,
+  http_4xx: 3,
+  http_5xx: 4,
+  rate_limited: 5,
+  handler_error: 6,
+  lease_expired: 7,
+  canceled: 8,
+  lost: 9,
+  circuit_open: 10,
+  invalid_target: 11,
+  start_deadline: 12,
+} as const
+
+/** What happens at a nominal time while another run of the job is alive. */
+export const OVERLAP = {
+  allow: 0,
+  skip: 1,
+  buffer_one: 2,
+  buffer_latest: 3,
+  buffer_all: 4,
+  cancel_running: 5,
+} as const
+
+export const CATCH_UP = { latest: 0, all: 1, none: 2 } as const
+
+/** Why a nominal time has no run. */
+export const SKIP_REASON = {
+  overlap: 1,
+  paused: 2,
+  catch_up_expired: 3,
+  outside_bounds: 4,
+  dst_gap: 5,
+  start_deadline: 6,
+  superseded: 7,
+} as const
+
+export type RunState = keyof typeof RUN_STATE
+export type Outcome = keyof typeof OUTCOME
+export type Cause = keyof typeof CAUSE
+export type FailureClass = keyof typeof FAILURE_CLASS
+export type Overlap = keyof typeof OVERLAP
+export type CatchUpPolicy = keyof typeof CATCH_UP
+export type SkipReason = keyof typeof SKIP_REASON
+
+const names = new WeakMap<Record<string, number>, string[]>()
+
+/** The word for a number; `undefined` for a number that this program does not know (a newer node wrote it). */
+export function nameOf<Words extends Record<string, number>>(
+  words: Words,
+  value: number,
+): (keyof Words & string) | undefined {
+  let byValue = names.get(words)
+  if (byValue === undefined) {
+    byValue = []
+    for (const [name, number] of Object.entries(words)) byValue[number] = name
+    names.set(words, byValue)
+  }
+  return byValue[value]
+}

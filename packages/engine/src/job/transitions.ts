@@ -1,0 +1,97 @@
+import type { Outcome, RunState } from './states.ts'
+
+/**
+ * Every move a run can make. `absent`: there is no such run yet. `finished`: it has left `runs` and stands in history.
+ * What is not in this list must not happen, whatever crashes in between.
+ */
+
+export type Place = 'absent' | RunState | 'finished'
+
+export type Verb =
+  | 'create'
+  | 'promote'
+  | 'trigger'
+  | 'backfill'
+  | 'claim'
+  | 'renew'
+  | 'finish'
+  | 'release'
+  | 'reap'
+  | 'wake'
+  | 'cancel'
+  | 'purge'
+  | 'expire'
+  | 'redrive'
+
+export interface Transition {
+  verb: Verb
+  from: Place
+  to: Place
+  when: string
+  /** The outcomes that the attempt, or the run that never had one, leaves in history. */
+  outcomes?: readonly Outcome[]
+}
+
+export const TRANSITIONS: readonly Transition[] = [
+  { verb: 'create', from: 'absent', to: 'ready', when: 'a one-off is due at once' },
+  { verb: 'create', from: 'absent', to: 'leased', when: 'a local executor has credit for it' },
+
+  { verb: 'promote', from: 'absent', to: 'ready', when: 'its nominal time has come' },
+  { verb: 'promote', from: 'absent', to: 'leased', when: 'its time has come and a local executor has credit' },
+  { verb: 'promote', from: 'absent', to: 'blocked', when: 'another run of the job is alive and it is to be buffered' },
+  { verb: 'trigger', from: 'absent', to: 'ready', when: 'somebody asks for a run now' },
+  { verb: 'trigger', from: 'absent', to: 'blocked', when: 'somebody asks while another run is alive' },
+  { verb: 'backfill', from: 'absent', to: 'ready', when: 'a nominal time of the past is to be run' },
+  { verb: 'backfill', from: 'absent', to: 'blocked', when: 'the same, beyond its own concurrency' },
+
+  { verb: 'claim', from: 'ready', to: 'leased', when: 'a worker takes it' },
+  { verb: 'claim', from: 'ready', to: 'blocked', when: 'its concurrency key has no free slot' },
+  { verb: 'renew', from: 'leased', to: 'leased', when: 'the holder is alive' },
+
+  {
+    verb: 'finish',
+    from: 'leased',
+    to: 'finished',
+    when: 'the attempt was the last',
+    outcomes: ['succeeded', 'failed', 'canceled', 'lost'],
+  },
+  { verb: 'finish', from: 'leased', to: 'waiting', when: 'it failed and may be tried again', outcomes: ['failed'] },
+  { verb: 'finish', from: 'leased', to: 'waiting', when: 'the handler asked for later', outcomes: ['snoozed'] },
+  { verb: 'release', from: 'leased', to: 'ready', when: 'the holder stops before it is done', outcomes: ['released'] },
+  { verb: 'reap', from: 'leased', to: 'ready', when: 'the lease expired, attempts are left', outcomes: ['failed'] },
+  {
+    verb: 'reap',
+    from: 'leased',
+    to: 'waiting',
+    when: 'the attempt timed out, attempts are left',
+    outcomes: ['failed'],
+  },
+  {
+    verb: 'reap',
+    from: 'leased',
+    to: 'finished',
+    when: 'no attempt is left, it must not be repeated, or a cancel was asked for',
+    outcomes: ['failed', 'lost', 'canceled'],
+  },
+
+  { verb: 'wake', from: 'waiting', to: 'ready', when: 'its backoff or snooze is over' },
+  { verb: 'wake', from: 'blocked', to: 'ready', when: 'a slot is free, or the run before it is gone' },
+
+  { verb: 'cancel', from: 'ready', to: 'finished', when: 'it had not started', outcomes: ['canceled'] },
+  { verb: 'cancel', from: 'waiting', to: 'finished', when: 'it was between attempts', outcomes: ['canceled'] },
+  { verb: 'cancel', from: 'blocked', to: 'finished', when: 'it had not started', outcomes: ['canceled'] },
+  { verb: 'cancel', from: 'leased', to: 'leased', when: 'its holder is asked to stop' },
+  { verb: 'purge', from: 'ready', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
+  { verb: 'purge', from: 'waiting', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
+  { verb: 'purge', from: 'blocked', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
+  { verb: 'expire', from: 'ready', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
+  { verb: 'expire', from: 'waiting', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
+  { verb: 'expire', from: 'blocked', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
+
+  { verb: 'redrive', from: 'finished', to: 'ready', when: 'a failed or lost run is opened again' },
+  { verb: 'redrive', from: 'finished', to: 'blocked', when: 'the same, while another run of the job is alive' },
+]
+
+export function mayMove(from: Place, verb: Verb, to: Place): boolean {
+  return TRANSITIONS.some((move) => move.from === from && move.verb === verb && move.to === to)
+}
