@@ -103,7 +103,7 @@ export function hash64(text: string): string {
 /**
  * The shard that a key of a tenant belongs to. Three bytes, so that SQL stays within `integer`:
  *
- *     select (get_byte(h, 0) << 16 | get_byte(h, 1) << 8 | get_byte(h, 2)) % $shards
+ *     select (get_byte(h, 0) * 65536 + get_byte(h, 1) * 256 + get_byte(h, 2)) % $shards
  *       from sha256(convert_to($tenant_id || ':' || $key, 'UTF8')) as h
  */
 export function shardOfKey(tenantId: number, key: string, shards: number): number {

@@ -128,15 +128,13 @@ function sumMs(parts: [string | undefined, number][]): number {
 }
 
 function notADuration(text: string): Error {
-  const message = `${shown(text)} is not a duration such as "90s", "10m" or "PT15M"`
   const trimmed = text.trim()
   if (trimmed.startsWith('-')) return notUnderstood(`${shown(text)} is negative, and a duration cannot be`)
   if (/^\d+(\.\d+)?$/.test(trimmed)) return notUnderstood(`${shown(text)} has no unit`, `${trimmed}s`)
   const spoken = SPOKEN.exec(trimmed)
-  if (spoken !== null) return notUnderstood(message, `${spoken[1]}${shortUnit((spoken[2] as string).toLowerCase())}`)
-  if (trimmed !== text) return notUnderstood(message, trimmed)
-  const upper = text.toUpperCase()
-  return ISO.test(upper) && upper.length > 2 ? notUnderstood(message, upper) : notUnderstood(message)
+  const meant = spoken === null ? trimmed : `${spoken[1]}${shortUnit((spoken[2] as string).toLowerCase())}`
+  const suggestion = [meant, meant.toUpperCase()].find((candidate) => parseIso(candidate) ?? parseShort(candidate))
+  return notUnderstood(`${shown(text)} is not a duration such as "90s", "10m" or "PT15M"`, suggestion)
 }
 
 function shortUnit(word: string): string {

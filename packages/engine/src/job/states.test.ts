@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { CATCH_UP, CAUSE, FAILURE_CLASS, nameOf, OUTCOME, OVERLAP, RUN_STATE, SKIP_REASON } from './states.ts'
+import { mayMove, type Place, TRANSITIONS } from './transitions.ts'
+
+test.each([
+  ['RUN_STATE', RUN_STATE],
+  ['OUTCOME', OUTCOME],
+  ['CAUSE', CAUSE],
+  ['FAILURE_CLASS', FAILURE_CLASS],
+  ['OVERLAP', OVERLAP],
+  ['CATCH_UP', CATCH_UP],
+  ['SKIP_REASON', SKIP_REASON],
+])('in %s every number stands for one word', (_, words: Record<string, number>) => {
+  expect(new Set(Object.values(words)).size).toBe(Object.keys(words).length)
+  for (const [name, value] of Object.entries(words)) expect(nameOf(words, value)).toBe(name)
+  expect(nameOf(words, 99)).toBeUndefined()
+})
+
+test('every live place can be reached, and has a way out to the end', () => {
+  const reach = (start: Place, step: (place: Place) => Place[]) => {
+    const seen = new Set<Place>([start])
+    for (const place of seen) for (const next of step(place)) seen.add(next)
+    return seen
+  }
+  const forward = (place: Place) => TRANSITIONS.filter((move) => move.from === place).map((move) => move.to)
+  const places: Place[] = ['ready', 'leased', 'waiting', 'blocked', 'finished']
+  for (const place of places) {
+    expect(reach('absent', forward).has(place), `absent → ${place}`).toBe(true)
+    expect(reach(place, forward).has('finished'), `${place} → finished`).toBe(true)
+  }
+})
+
+test('a run becomes leased only from ready or by being born so, and nothing becomes absent again', () => {
+  expect(mayMove('ready', 'claim', 'leased')).toBe(true)
+  expect(mayMove('waiting', 'claim', 'leased')).toBe(false)
+  expect(mayMove('blocked', 'wake', 'leased')).toBe(false)
+  const sources = TRANSITIONS.filter((move) => move.to === 'leased' && move.from !== 'leased').map((move) => move.from)
+  expect(new Set(sources)).toEqual(new Set(['absent', 'ready']))
+  expect(TRANSITIONS.some((move) => move.to === 'absent')).toBe(false)
+})
+
+test('whatever ends an attempt or a run says how it ended', () => {
+  for (const move of TRANSITIONS) {
+    const endsAttempt = move.from === 'leased' && move.to !== 'leased'
+    const endsRun = move.to === 'finished'
+    expect(move.outcomes !== undefined, `${move.verb}: ${move.from} → ${move.to}`).toBe(endsAttempt || endsRun)
+  }
+})
