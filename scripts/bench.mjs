@@ -1,14 +1,32 @@
 // Builds what has changed, then runs the bench: npm run bench -- --quick
-import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+//
+// The bench starts a process per subject for many minutes, so it runs from a copy: a build that is made meanwhile must
+// not change, or tidy away, what is being measured. The copy counts as a draft of this process, which no build removes
+// while the process lives.
+import { spawn } from 'node:child_process'
+import { cpSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { BuildError, build } from './build.mjs'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const copy = join(root, '.build', `draft-${process.pid}-bench`)
 
-function runNode(args) {
-  const { status, signal } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
-  if (status !== 0) process.exit(signal ? 1 : (status ?? 1))
+function runBench() {
+  const main = join(copy, 'bench', 'dist', 'main.js')
+  const bench = spawn(process.execPath, [main, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
+  // The bench is asked to stop too and cleans up; this process waits for it.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => bench.kill(signal))
+  return new Promise((resolve) => bench.once('exit', (code) => resolve(code ?? 1)))
 }
 
-if (existsSync(`${root}/scripts/build.mjs`)) runNode(['scripts/build.mjs'])
-runNode(['packages/bench/dist/main.js', ...process.argv.slice(2)])
+try {
+  cpSync(build(), copy, { recursive: true, verbatimSymlinks: true })
+  process.exitCode = await runBench()
+} catch (error) {
+  if (!(error instanceof BuildError)) throw error
+  console.error(error.message)
+  process.exitCode = 1
+} finally {
+  rmSync(copy, { recursive: true, force: true })
+}

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -16,8 +16,10 @@ export async function openServer(givenUrl: string | undefined): Promise<Server> 
   if (givenUrl) return connectServer(givenUrl, async () => {})
   const { startEmbedded } = await import('@belfry/engine')
   const dataDir = await mkdtemp(join(tmpdir(), 'belfry-bench-'))
-  const silent = { debug() {}, info() {}, warn: console.warn, error: console.error }
-  const embedded = await startEmbedded({ dataDir: join(dataDir, 'postgres'), logger: silent })
+  // PostgreSQL refuses to run as root; the user it runs as instead must be able to come in.
+  await chmod(dataDir, 0o755)
+  const quiet = { debug() {}, info() {}, warn: console.warn, error: console.error }
+  const embedded = await startEmbedded({ dataDir, logger: quiet })
   const { host, port, user, password, database } = embedded.connection
   const credentials = password ? `${user}:${encodeURIComponent(password)}` : user
   const url = `postgres://${credentials}@${encodeURIComponent(host)}:${port}/${database}`

@@ -6,7 +6,7 @@ export interface Result extends Measurement {
   subject: string
 }
 
-export interface Ratios {
+interface Ratios {
   pre_enqueued_vs_best_peer: number | null
   pre_enqueued_vs_floor: number | null
   delayed_vs_floor: number | null
