@@ -24,7 +24,7 @@ export function parseInstant(value: unknown): Instant {
   return parseText(value)
 }
 
-export function formatInstant(instant: Instant): string {
+function formatInstant(instant: Instant): string {
   return new Date(instant).toISOString()
 }
 

@@ -2,7 +2,7 @@ import { type CatchUp, DEFAULT_CATCH_UP, type ScheduleSpec } from '../job/defini
 import { hash64 } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 
-export type { CatchUp, ScheduleSpec } from '../job/definition.ts'
+export type { ScheduleSpec } from '../job/definition.ts'
 
 /** The fire times of a schedule. Every question is answered with bounded work, for schedules that are over too. */
 export interface Schedule {
