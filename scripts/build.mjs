@@ -67,8 +67,15 @@ export function build() {
   const hash = sourceHash()
   if (isFresh(hash)) return buildDirectory(hash)
   const previous = currentHash()
-  if (!existsSync(buildDirectory(hash))) make(hash)
-  for (const name of packageNames()) point(name, hash)
+  try {
+    if (!existsSync(buildDirectory(hash))) make(hash)
+    for (const name of packageNames()) point(name, hash)
+  } catch (error) {
+    if (!['EACCES', 'EPERM', 'EROFS', 'ENOSPC'].includes(error.code)) throw error
+    throw new BuildError(
+      `Belfry has to be built, and ${root} cannot be written (${error.code}): run \`npm run build\` as its owner.`,
+    )
+  }
   tidy([hash, previous])
   return buildDirectory(hash)
 }
@@ -196,8 +203,9 @@ function isRunning(pid) {
 if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   try {
     const startedAt = performance.now()
+    const word = isFresh(sourceHash()) ? 'fresh:' : 'built'
     const directory = build()
-    console.log(`built ${relative(root, directory)} in ${Math.round(performance.now() - startedAt)} ms`)
+    console.log(`${word} ${relative(root, directory)} in ${Math.round(performance.now() - startedAt)} ms`)
   } catch (error) {
     if (!(error instanceof BuildError)) throw error
     console.error(error.message)

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { invariant } from '../../errors.ts'
 import { inBackground } from '../../runtime/background-timer.ts'
 import { type Clock, SystemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -58,8 +59,8 @@ class Server implements EmbeddedServer {
   readonly #logger: Logger
   readonly #clock: Clock = new SystemClock()
   readonly #users: Users
-  #cluster!: Cluster
-  #connection!: EmbeddedConnection
+  #cluster: Cluster | undefined
+  #connection: EmbeddedConnection | undefined
   #watching = { cancel: () => {} }
   #watch: Promise<void> = Promise.resolve()
   #choresAt = 0
@@ -81,6 +82,7 @@ class Server implements EmbeddedServer {
   }
 
   get connection(): EmbeddedConnection {
+    invariant(this.#connection, 'a server is handed out only once it has answered')
     return this.#connection
   }
 
@@ -92,17 +94,18 @@ class Server implements EmbeddedServer {
   async #start(): Promise<void> {
     // Entered before anything is looked at: of two that start at once in different containers each then sees the other.
     await this.#users.enter()
+    unstopped.add(this)
     const signs = inBackground(CHORES_EVERY_MS, async () => this.#users.giveSign())
     try {
       await this.#users.waitUntilNobodyElsewhere(this.#logger)
       await this.#bringUp('made if missing')
     } catch (error) {
+      unstopped.delete(this)
       this.#users.leave()
       throw error
     } finally {
       signs.cancel()
     }
-    unstopped.add(this)
     this.#watching = inBackground(WATCH_MS, () => {
       this.#watch = this.#runOnce()
       return this.#watch
@@ -131,7 +134,7 @@ class Server implements EmbeddedServer {
         this.#users.giveSign()
         await boundLog(logFileOf(this.#dataDir))
       }
-      if (findPostmaster(this.#cluster.directory)) {
+      if (findPostmaster(join(this.#dataDir, 'postgres'))) {
         this.#failures = 0
       } else if (now >= this.#nextTryAt) {
         await this.#restart()
@@ -160,7 +163,7 @@ class Server implements EmbeddedServer {
     await this.#locked(async () => {
       this.#users.leave()
       if (this.#users.others() !== 'none') return
-      await stopPostmaster(this.#cluster, this.#clock, this.#logger)
+      if (this.#cluster) await stopPostmaster(this.#cluster, this.#clock, this.#logger)
       await closeEndpoint(this.#dataDir)
     })
   }
@@ -169,8 +172,8 @@ class Server implements EmbeddedServer {
   leaveAtExit(): void {
     this.#users.leave()
     if (this.#users.others() !== 'none') return
-    const found = findPostmaster(this.#cluster.directory)
-    if (found) askToStop(this.#cluster, found.pid)
+    const found = findPostmaster(join(this.#dataDir, 'postgres'))
+    if (found) askToStop(found.pid, this.#cluster)
   }
 }
 

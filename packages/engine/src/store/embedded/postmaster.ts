@@ -107,7 +107,7 @@ const STOP_PATIENCE_MS = 300_000
 export async function stopPostmaster(cluster: Cluster, clock: Clock, logger: Logger): Promise<void> {
   const found = findPostmaster(cluster.directory)
   if (!found) return
-  askToStop(cluster, found.pid)
+  askToStop(found.pid, cluster)
   const startedAt = clock.now()
   let said = false
   while (findPostmaster(cluster.directory)?.pid === found.pid) {
@@ -125,9 +125,10 @@ export async function stopPostmaster(cluster: Cluster, clock: Clock, logger: Log
 }
 
 /** Returns at once: also used by a process that is exiting. */
-export function askToStop(cluster: Cluster, pid: number): void {
+export function askToStop(pid: number, cluster: Cluster | undefined): void {
   try {
     if (process.platform === 'win32') {
+      if (!cluster) return
       spawnSync(cluster.binaries.pgCtl, ['stop', '-D', cluster.directory, '-m', 'fast', '--no-wait'])
     } else {
       process.kill(pid, 'SIGINT')
