@@ -13,10 +13,14 @@ import { canReach, type ServerUser } from './server-user.ts'
  * script would have done. A finished copy appears by one rename, so any number of processes may do this at once and
  * any of them may be killed.
  */
-export async function copyToCache(installed: InstalledPackage, user: ServerUser | null): Promise<string> {
+export async function copyToCache(
+  installed: InstalledPackage,
+  user: ServerUser | null,
+  places: readonly string[] = cachePlaces(),
+): Promise<string> {
   const name = `postgres-${installed.version}-${await fingerprint(installed.native)}`
   const problems: string[] = []
-  for (const place of cachePlaces()) {
+  for (const place of places) {
     try {
       const cache = await openCache(place, user)
       return (await find(cache, name)) ?? (await copy(installed.native, cache, name))

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { chown, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { chown, lchown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BelfryError } from '../../errors.ts'
 import { systemRandom } from '../../runtime/random.ts'
@@ -60,11 +61,13 @@ export async function ensureCluster(
         `dump it with the Belfry that made it and restore it here, or choose another data directory (BELFRY_DATA_DIR)`,
     )
   }
+  if (version !== null) await giveToServerUser(cluster)
 }
 
 export async function writeSettings(cluster: Cluster, settings: ServerSettings): Promise<void> {
   const owner = cluster.user ?? undefined
-  await replaceFile(join(cluster.directory, 'postgresql.conf'), settingsFile(settings), 0o600, owner)
+  const includes = existsSync(join(cluster.directory, 'custom.conf')) ? ['custom.conf'] : []
+  await replaceFile(join(cluster.directory, 'postgresql.conf'), settingsFile(settings, includes), 0o600, owner)
   await replaceFile(join(cluster.directory, 'pg_hba.conf'), HOST_RULES, 0o600, owner)
 }
 
@@ -75,6 +78,16 @@ async function versionOf(directory: string): Promise<string | null> {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return null
   }
+}
+
+/** Root copied the data here (a restored backup): the server's user must own all of it. */
+async function giveToServerUser({ directory, user }: Cluster): Promise<void> {
+  if (!user?.switched || (await stat(directory)).uid !== 0) return
+  for (const entry of await readdir(directory, { withFileTypes: true, recursive: true })) {
+    await lchown(join(entry.parentPath, entry.name), user.uid, user.gid)
+  }
+  // Last, because it is what tells that this is done.
+  await chown(directory, user.uid, user.gid)
 }
 
 async function makeCluster(cluster: Cluster, dataDir: string): Promise<void> {

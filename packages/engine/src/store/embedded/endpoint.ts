@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, realpathSync } from 'node:fs'
+import { chmodSync, chownSync, lstatSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,10 @@ export async function readEndpoint(file: string): Promise<Endpoint | null> {
   }
 }
 
-/** Takes the recorded endpoint again if it is still ours, because others hold connections to it; else makes one. */
+/**
+ * Takes the recorded endpoint again if it is still ours, because others hold connections to it; else makes one. Called
+ * only when no server runs on the cluster.
+ */
 export async function openEndpoint(file: string, user: ServerUser | null): Promise<Endpoint> {
   const recorded = await readEndpoint(file)
   if (recorded?.kind === 'socket' && user && reopenDirectory(recorded.directory, user)) return recorded
@@ -72,7 +75,12 @@ function reopenDirectory(directory: string, user: ServerUser): boolean {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return false
   }
   const found = lstatSync(directory)
-  return found.isDirectory() && found.uid === user.uid && (found.mode & 0o077) === 0
+  if (!found.isDirectory() || found.uid !== user.uid || (found.mode & 0o077) !== 0) return false
+  // Left by a killed server. PostgreSQL would refuse to start if the number in the lock has been given to another
+  // process of the same user, or belongs to a zombie; nobody but the server of this cluster ever uses the directory.
+  rmSync(join(directory, `.s.PGSQL.${SOCKET_PORT}.lock`), { force: true })
+  rmSync(join(directory, `.s.PGSQL.${SOCKET_PORT}`), { force: true })
+  return true
 }
 
 function freePort(): Promise<number> {

@@ -62,12 +62,12 @@ export function settingsFor(machine: Machine): ServerSettings {
   }
 }
 
-export function settingsFile(settings: ServerSettings): string {
+export function settingsFile(settings: ServerSettings, includes: readonly string[]): string {
   const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'`)
   return [
     '# Written by Belfry at every start. Settings of your own go into custom.conf beside this file; they win.',
     ...lines,
-    "include_if_exists = 'custom.conf'",
+    ...includes.map((name) => `include '${name}'`),
     '',
   ].join('\n')
 }
