@@ -2,8 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-// @ts-expect-error: a script without types
-import { build } from '../../../scripts/build.mjs'
 import { lineLogger } from '../src/runtime/logger.ts'
 import type { EmbeddedConnection } from '../src/store/embedded/answering.ts'
 import { startEmbedded } from '../src/store/embedded/embedded-server.ts'
@@ -24,16 +22,18 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' }
   const server = await startEmbedded({ dataDir: join(place, 'data'), logger, settings })
   project.provide('postgres', server.connection)
-  project.provide('build', tryBuild())
+  project.provide('build', await tryBuild())
   return async () => {
     await server.stop()
     rmSync(place, { recursive: true, force: true })
   }
 }
 
-function tryBuild(): { directory: string } | { problem: string } {
+async function tryBuild(): Promise<{ directory: string } | { problem: string }> {
   try {
-    return { directory: build() as string }
+    const script = new URL('../../../scripts/build.mjs', import.meta.url)
+    const { build } = (await import(script.href)) as { build(): string }
+    return { directory: build() }
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) }
   }

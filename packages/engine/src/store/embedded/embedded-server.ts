@@ -102,6 +102,7 @@ class Server implements EmbeddedServer {
     } catch (error) {
       unstopped.delete(this)
       this.#users.leave()
+      if (this.#users.others() === 'none' && !findPostmaster(this.#clusterDirectory)) await closeEndpoint(this.#dataDir)
       throw error
     } finally {
       signs.cancel()
@@ -121,6 +122,10 @@ class Server implements EmbeddedServer {
     })
   }
 
+  get #clusterDirectory(): string {
+    return join(this.#dataDir, 'postgres')
+  }
+
   #locked<T>(work: () => Promise<T>): Promise<T> {
     return withClaimLock({ directory: join(this.#dataDir, 'locks'), clock: this.#clock, logger: this.#logger }, work)
   }
@@ -134,7 +139,7 @@ class Server implements EmbeddedServer {
         this.#users.giveSign()
         await boundLog(logFileOf(this.#dataDir))
       }
-      if (findPostmaster(join(this.#dataDir, 'postgres'))) {
+      if (findPostmaster(this.#clusterDirectory)) {
         this.#failures = 0
       } else if (now >= this.#nextTryAt) {
         await this.#restart()
@@ -172,7 +177,7 @@ class Server implements EmbeddedServer {
   leaveAtExit(): void {
     this.#users.leave()
     if (this.#users.others() !== 'none') return
-    const found = findPostmaster(join(this.#dataDir, 'postgres'))
+    const found = findPostmaster(this.#clusterDirectory)
     if (found) askToStop(found.pid, this.#cluster)
   }
 }
