@@ -28,6 +28,7 @@ export async function describeSchema(client, schema) {
   return parts
     .join('\n')
     .replaceAll(`${schema}.`, '')
+    .replaceAll(`'${schema}'`, "'belfry'")
     .replaceAll(/[ \t]+$/gm, '')
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { BelfryError } from '../../errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { copyToCache } from './binary-cache.ts'
+import { copyToCache, type InstalledPackage } from './binary-cache.ts'
 import type { ServerUser } from './server-user.ts'
 
 export interface Binaries {
@@ -46,11 +46,6 @@ export function serverEnvironment(): { env?: NodeJS.ProcessEnv } {
 
 export function asServerUser(user: ServerUser | null): { uid?: number; gid?: number } {
   return user?.switched ? { uid: user.uid, gid: user.gid } : {}
-}
-
-export interface InstalledPackage {
-  native: string
-  version: string
 }
 
 function installedPackage(): InstalledPackage {

@@ -4,9 +4,14 @@ import { homedir, tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { BelfryError } from '../../errors.ts'
 import { systemRandom } from '../../runtime/random.ts'
-import type { InstalledPackage } from './binaries.ts'
 import { isRunning } from './process-identity.ts'
 import { canReach, type ServerUser } from './server-user.ts'
+
+/** The package of this platform as npm installed it. */
+export interface InstalledPackage {
+  native: string
+  version: string
+}
 
 /**
  * Copies the programs to a place the server's user can read and nobody else can write, completing what an install
