@@ -1,13 +1,16 @@
 // `npm run schema`: applies the migrations to an empty database and writes packages/engine/schema.sql from what is there.
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import pg from 'pg'
 import { BuildError, build } from './build.mjs'
 import { describeSchema } from './describe-schema.mjs'
 
-const target = join(dirname(dirname(fileURLToPath(import.meta.url))), 'packages', 'engine', 'schema.sql')
+const engine = join(dirname(dirname(fileURLToPath(import.meta.url))), 'packages', 'engine')
+const target = join(engine, 'schema.sql')
+// The engine's own driver: the root has none.
+const pg = createRequire(join(engine, 'package.json'))('pg')
 const logger = { debug: () => {}, info: () => {}, warn: console.error, error: console.error }
 
 async function main() {

@@ -27,7 +27,7 @@ const LEFTOVER_PATIENCE_MS = 60_000
 const MOST_ROUNDS = 1_000
 const SMALL_MEMORY_BYTES = 1024 * 1024 * 1024
 
-export const endpointFileOf = (dataDir: string) => join(dataDir, 'endpoint.json')
+const endpointFileOf = (dataDir: string) => join(dataDir, 'endpoint.json')
 export const logFileOf = (dataDir: string) => join(dataDir, 'postgres.log')
 
 /** Joins the server that runs on the data directory, whoever started it, or starts one. Called under the lock. */
