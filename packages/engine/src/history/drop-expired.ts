@@ -1,0 +1,73 @@
+import { invariant } from '../errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { DAY_MS } from '../schedule/duration.ts'
+import type { Database } from '../store/database.ts'
+import { dropPartition, type Rescue } from './drop-partition.ts'
+import { listPartitions } from './list-partitions.sql.ts'
+import { type Partition, partitionName } from './partition.ts'
+import { keepReferred, timersReferringTo } from './referred-specs.sql.ts'
+
+export const DEFAULT_RETENTION_DAYS = 400
+
+/** Days dropped by one step. */
+const MAX_DROPPED = 20
+/** Specs that are moved while everybody waits for them; with more the day stays, and is looked at again. */
+const MAX_KEPT = 10_000
+const HOUR_MS = 3_600_000
+const BUSY_WAIT_MS = 60_000
+
+export interface DropExpiredDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  retentionDays?: number
+}
+
+export interface DroppedExpired {
+  dropped: string[]
+  /** Somebody was reading them. */
+  busy: string[]
+  /** Too many of their specs are still referred to. */
+  kept: string[]
+  waitMs: number
+}
+
+/**
+ * Drops the days whose last instant is older than the retention, oldest first. A spec that a timer, a run or a dead letter
+ * still refers to is first moved to `specs_kept`: nothing that can still run loses its definition. Any node may do this at
+ * any time; a day that is gone already is no news.
+ */
+export async function dropExpired({
+  db,
+  clock,
+  logger,
+  retentionDays = DEFAULT_RETENTION_DAYS,
+}: DropExpiredDeps): Promise<DroppedExpired> {
+  invariant(retentionDays >= 1, `history cannot be kept for ${retentionDays} days`)
+  const oldestKept = clock.now() - retentionDays * DAY_MS
+  const expired = (await listPartitions(db, db.schema))
+    .filter(({ day }) => day + DAY_MS <= oldestKept)
+    .sort((a, b) => a.day - b.day)
+  const result: DroppedExpired = { dropped: [], busy: [], kept: [], waitMs: HOUR_MS }
+  for (const partition of expired) {
+    if (result.dropped.length === MAX_DROPPED) return { ...result, waitMs: 0 }
+    const outcome =
+      partition.table === 'specs' ? await dropSpecs(db, partition) : await dropPartition(db, partition, dropAll)
+    if (outcome !== 'gone') result[outcome].push(partitionName(partition))
+  }
+  if (result.dropped.length > 0) logger.info('days of history have expired', { dropped: result.dropped })
+  if (result.kept.length > 0) logger.warn('expired days of specs are still referred to', { kept: result.kept })
+  return result.busy.length > 0 ? { ...result, waitMs: BUSY_WAIT_MS } : result
+}
+
+const dropAll: Rescue = async () => 'go_on'
+
+async function dropSpecs(db: Database, partition: Partition): ReturnType<typeof dropPartition> {
+  const timers = await timersReferringTo(db, partition, MAX_KEPT + 1)
+  if (timers.length > MAX_KEPT) return 'kept'
+  return dropPartition(db, partition, async (client) => {
+    const moved = await keepReferred(client, db.schema, partition, timers, MAX_KEPT + 1)
+    return moved > MAX_KEPT ? 'keep' : 'go_on'
+  })
+}

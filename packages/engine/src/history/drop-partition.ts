@@ -1,0 +1,43 @@
+import type pg from 'pg'
+import type { Database } from '../store/database.ts'
+import type { Partition } from './partition.ts'
+import { detach, drop, probe } from './partition-ddl.sql.ts'
+import { inShortTransaction, isBusy, isGone, withConnection } from './short-transaction.ts'
+
+export type Rescue = (client: pg.Client) => Promise<'go_on' | 'keep'>
+
+/** From the detachment to the commit everybody waits; a rescue that turns out to be long is given up. */
+const STATEMENT_TIMEOUT_MS = 1_000
+
+class Kept extends Error {}
+
+/**
+ * Detaches a day and drops it, in one transaction. Detaching locks the parent against everybody (the concurrent form does
+ * not exist on Citus), so it may wait for the lock timeout and no longer: whoever comes meanwhile queues behind it. A reader
+ * of the day itself is met before that, by a lock that does not wait at all, so nobody else notices the try.
+ *
+ * `rescue` is called between the two, while the day belongs to nobody else: it may take out what must stay, or keep the day.
+ */
+export async function dropPartition(
+  db: Database,
+  partition: Partition,
+  rescue: Rescue,
+): Promise<'dropped' | 'busy' | 'gone' | 'kept'> {
+  try {
+    return await withConnection(db, async (client) => {
+      await inShortTransaction(client, () => client.query(probe(db.schema, partition)))
+      await inShortTransaction(client, async () => {
+        await client.query(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
+        await client.query(detach(db.schema, partition))
+        if ((await rescue(client)) === 'keep') throw new Kept()
+        await client.query(drop(db.schema, partition))
+      })
+      return 'dropped' as const
+    })
+  } catch (error) {
+    if (error instanceof Kept) return 'kept'
+    if (isBusy(error)) return 'busy'
+    if (isGone(error)) return 'gone'
+    throw error
+  }
+}
