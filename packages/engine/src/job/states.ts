@@ -16,6 +16,9 @@ export const OUTCOME = {
   skipped: 7,
 } as const
 
+/** Whether an attempt whose outcome is unknown is repeated. */
+export const DELIVERY = { at_least_once: 0, at_most_once: 1 } as const
+
 /** Why a run exists. */
 export const CAUSE = { schedule: 0, create: 1, trigger: 2, backfill: 3, chain: 4, catch_up: 5 } as const
 

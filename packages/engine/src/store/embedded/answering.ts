@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { pause } from './pause.ts'
+import { pause } from '../../runtime/pause.ts'
 import { findPostmaster } from './postmaster.ts'
 
 export interface EmbeddedConnection {
@@ -43,7 +43,7 @@ export async function waitForAnswer(
       said = true
       logger.info('the embedded database is still starting; after a crash it first repairs itself')
     }
-    await pause(clock, POLL_MS)
+    await pause(POLL_MS)
   }
 }
 

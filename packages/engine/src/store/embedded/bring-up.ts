@@ -3,12 +3,12 @@ import { dirname, join } from 'node:path'
 import { BelfryError } from '../../errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { pause } from '../../runtime/pause.ts'
 import { type EmbeddedConnection, waitForAnswer } from './answering.ts'
 import { findBinaries } from './binaries.ts'
 import { type Cluster, ensureCluster, ROLE, writeSettings } from './cluster.ts'
 import { type Endpoint, openEndpoint, readEndpoint, SOCKET_PORT } from './endpoint.ts'
 import { embeddedFailure } from './failure.ts'
-import { pause } from './pause.ts'
 import { findPostmaster, launch, removeMisleadingPidFile, stopPostmaster } from './postmaster.ts'
 import { canReach, chooseServerUser } from './server-user.ts'
 import { lookAtMachine, type ServerSettings, settingsFor } from './settings.ts'
@@ -64,7 +64,7 @@ export async function bringUp(options: BringUpOptions): Promise<{ cluster: Clust
     if (findPostmaster(cluster.directory)) continue
 
     if (/shared memory block .* is still in use/.test(last) && clock.now() - startedAt < LEFTOVER_PATIENCE_MS) {
-      await pause(clock, 100)
+      await pause(100)
     } else if (/could not map anonymous shared memory/.test(last) && memoryBytes > SMALL_MEMORY_BYTES) {
       logger.warn('there is little memory for the embedded database; it starts with its smallest settings')
       memoryBytes = SMALL_MEMORY_BYTES

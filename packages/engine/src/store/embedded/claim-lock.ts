@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { BelfryError } from '../../errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { pause } from '../../runtime/pause.ts'
 import { systemRandom } from '../../runtime/random.ts'
-import { pause } from './pause.ts'
 import { replaceFile } from './private-file.ts'
 import { livenessOf, ownIdentity, parseIdentity } from './process-identity.ts'
 
@@ -55,7 +55,7 @@ async function take({ directory, clock, logger }: ClaimLockOptions): Promise<str
       said = true
       logger.info('waiting for another process that is starting or stopping the embedded database')
     }
-    await pause(clock, POLL_MS)
+    await pause(POLL_MS)
   }
 }
 

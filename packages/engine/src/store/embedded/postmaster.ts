@@ -4,10 +4,10 @@ import { copyFile, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { pause } from '../../runtime/pause.ts'
 import { asServerUser, serverEnvironment } from './binaries.ts'
 import { type Cluster, withDirectory } from './cluster.ts'
 import { type Endpoint, endpointArguments } from './endpoint.ts'
-import { pause } from './pause.ts'
 import { openForAppend } from './private-file.ts'
 import { isRunning } from './process-identity.ts'
 
@@ -120,7 +120,7 @@ export async function stopPostmaster(cluster: Cluster, clock: Clock, logger: Log
       said = true
       logger.info('the embedded database is writing its last changes before it stops')
     }
-    await pause(clock, STOP_POLL_MS)
+    await pause(STOP_POLL_MS)
   }
 }
 

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { BelfryError } from '../../errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { pause } from '../../runtime/pause.ts'
 import { systemRandom } from '../../runtime/random.ts'
-import { pause } from './pause.ts'
 import { replaceFile } from './private-file.ts'
 import { livenessOf, ownIdentity, parseIdentity } from './process-identity.ts'
 
@@ -78,7 +78,7 @@ export class Users {
             'give this one a directory of its own, or let both use one PostgreSQL by BELFRY_DATABASE_URL',
         )
       }
-      await pause(this.#clock, 250)
+      await pause(250)
     }
   }
 

@@ -1,0 +1,45 @@
+import { OUTCOME } from '../job/states.ts'
+import type { Fence } from '../leases/lease.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/** On a caller's connection, with the caller's planner settings: one run, every look-up by the whole primary key. */
+const COMPLETE = statement(
+  'complete_in',
+  `with held as (
+     select r.shard, r.job_id, r.nominal_at from belfry.runs r
+     where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000) and r.attempt = $4 and r.holder = $5 for update
+   ), gone as (
+     delete from belfry.runs r using held h
+     where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000) and h.shard = r.shard
+     returning r.nominal_at, r.due_at, r.leased_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt, r.shard, r.cause
+   ), unchecked as (
+     delete from belfry.checkpoints c using gone g where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000) and g.shard = c.shard
+   )
+   insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
+     outcome, cause, counted, final, result)
+   select g.nominal_at, g.due_at, g.leased_at, to_timestamp($6::float8 / 1000), to_timestamp($7::float8 / 1000), g.holder, g.job_id, g.tenant_id, g.queue_id,
+     g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.cause, true, true, $8::json
+   from gone g returning number`,
+)
+
+/** Finishes a run inside a caller's transaction: it is gone and in history when that commits, and live when it does not. */
+export async function completeIn(
+  tx: Queryable,
+  fence: Fence,
+  end: { startedAt: Instant; finishedAt: Instant; result: string | null },
+): Promise<'ok' | 'lease_lost'> {
+  const { shard, jobId, nominalAt, attempt, holder } = fence
+  const rows = await tx.query(COMPLETE, [
+    shard,
+    jobId,
+    nominalAt,
+    attempt,
+    holder,
+    end.startedAt,
+    end.finishedAt,
+    end.result,
+  ])
+  return rows.length === 1 ? 'ok' : 'lease_lost'
+}

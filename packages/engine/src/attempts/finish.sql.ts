@@ -1,0 +1,199 @@
+import { FAILURE_CLASS, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { fenceArrays } from '../leases/heartbeat.sql.ts'
+import type { Fence } from '../leases/lease.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { booleans, instants, numbers, texts } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/**
+ * How attempts end. Each statement takes its rows by their fence, passes over locked ones, removes or changes the run and
+ * appends to history at once; what it does not return has not ended. The look-up returns the primary key, never the ctid:
+ * after a concurrent heartbeat the lock returns a version that the statement's snapshot cannot see.
+ */
+const FENCE = `r.shard = any($1::smallint[]) and r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+         and r.attempt = u.attempt and r.holder = u.holder`
+const ATTEMPT_COLUMNS = `nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard, outcome,
+       failure_class, status_code, cause, counted, final, error, result`
+
+/** The commonest end by far: a first attempt that succeeded and left nothing else to write. */
+const SUCCEED = statement(
+  'finish_succeeded',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[])
+       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at)
+   ), held as (
+     select r.shard, r.job_id, r.nominal_at, u.started_at, u.finished_at
+     from u cross join lateral (
+       select r.shard, r.job_id, r.nominal_at from belfry.runs r where ${FENCE} limit 1 for update skip locked) r
+   ), gone as (
+     delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
+       r.shard, r.cause
+   )
+   insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
+     outcome, cause, counted, final)
+   select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
+     g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.cause, true, true
+   from gone g
+   returning job_id, nominal_at`,
+)
+
+/** Every other end of a run. A failed or lost one leaves a dead letter. */
+const END = statement(
+  'finish_final',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[], $8::smallint[], $9::smallint[],
+       $10::smallint[], $11::text[], $12::text[], $13::float8[])
+       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, result, lease_until)
+   ), held as (
+     select r.shard, r.job_id, r.nominal_at, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.result
+     from u cross join lateral (
+       select r.shard, r.job_id, r.nominal_at from belfry.runs r
+       where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
+   ), gone as (
+     delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
+       r.failures, r.timeout_ms, r.shard, r.priority, r.cause, r.delivery, r.one_off, h.outcome, h.failure_class, h.status_code, h.error, h.result
+   ), unchecked as (
+     delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
+   ), dead as (
+     insert into belfry.dead_letters (nominal_at, due_at, died_at, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, priority,
+       cause, delivery, failure_class, one_off, error)
+     select g.nominal_at, g.due_at, to_timestamp(g.finished_at / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, g.attempt, g.failures + 1,
+       g.timeout_ms, g.shard, g.priority, g.cause, g.delivery, g.failure_class, g.one_off, g.error
+     from gone g where g.outcome in (${OUTCOME.failed}, ${OUTCOME.lost})
+     on conflict do nothing
+   )
+   insert into belfry.attempts (${ATTEMPT_COLUMNS})
+   select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
+     g.queue_id, g.job_version, g.attempt, g.shard, g.outcome, g.failure_class, g.status_code, g.cause, true, true, g.error, g.result::json
+   from gone g
+   returning job_id, nominal_at`,
+)
+
+/** The attempt ends, the run goes on: it waits for its backoff, or is ready again. */
+const AGAIN = statement(
+  'finish_again',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[], $8::smallint[], $9::smallint[],
+       $10::smallint[], $11::text[], $12::boolean[], $13::float8[], $14::bigint[], $15::float8[])
+       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, counted, next_due, turn,
+         lease_until)
+   ), held as (
+     select r.shard, r.job_id, r.nominal_at, r.due_at, r.leased_at, r.holder, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code,
+       u.error, u.counted, u.next_due, u.turn
+     from u cross join lateral (
+       select r.shard, r.job_id, r.nominal_at, r.due_at, r.leased_at, r.holder from belfry.runs r
+       where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
+   ), kept as (
+     update belfry.runs r set holder = null, leased_at = null, lease_until = null, deadline = null,
+       failures = r.failures + case when h.counted then 1 else 0 end,
+       state = case when h.turn is null then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
+       turn = coalesce(h.turn, r.turn), due_at = to_timestamp(h.next_due / 1000)
+     from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     returning r.nominal_at, h.due_at, h.leased_at, h.started_at, h.finished_at, h.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
+       r.shard, r.cause, h.outcome, h.failure_class, h.status_code, h.error, h.counted
+   )
+   insert into belfry.attempts (${ATTEMPT_COLUMNS})
+   select k.nominal_at, k.due_at, k.leased_at, to_timestamp(k.started_at / 1000), to_timestamp(k.finished_at / 1000), k.holder, k.job_id, k.tenant_id,
+     k.queue_id, k.job_version, k.attempt, k.shard, k.outcome, k.failure_class, k.status_code, k.cause, k.counted, false, k.error, null
+   from kept k
+   returning job_id, nominal_at`,
+)
+
+/** Which of these attempts history knows: asked when the answer to a finish was lost. */
+const LOOK = statement(
+  'look_at_attempts',
+  `select u.job_id, to_timestamp(u.nominal_at / 1000)
+   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::smallint[]) as u (shard, job_id, nominal_at, attempt, holder, outcome)
+   cross join lateral (
+     select from belfry.attempts a
+     where a.shard = any($1::smallint[]) and a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = to_timestamp(u.nominal_at / 1000)
+       and a.finished_at >= to_timestamp(u.nominal_at / 1000) - interval '1 day' and a.number = u.attempt and a.holder = u.holder
+       and a.outcome = u.outcome limit 1) a`,
+)
+
+interface EndedAttempt {
+  fence: Fence
+  startedAt: Instant | null
+  finishedAt: Instant
+  /** The reaper's: the lease must still be the one that was seen to have expired. */
+  leaseUntil?: Instant
+}
+
+export interface Succeeded extends EndedAttempt {
+  kind: 'succeeded'
+}
+export interface Ended extends EndedAttempt {
+  kind: 'ended'
+  outcome: number
+  failureClass: keyof typeof FAILURE_CLASS | null
+  statusCode: number | null
+  error: string | null
+  /** JSON. */
+  result: string | null
+}
+export interface GoesOn extends EndedAttempt {
+  kind: 'goes_on'
+  outcome: number
+  failureClass: keyof typeof FAILURE_CLASS | null
+  statusCode: number | null
+  error: string | null
+  counted: boolean
+  nextDueAt: Instant
+  /** Given: ready at once. Null: waiting until `nextDueAt`. */
+  turn: number | null
+}
+export type Finish = Succeeded | Ended | GoesOn
+
+export const outcomeOf = (finish: Finish): number => (finish.kind === 'succeeded' ? OUTCOME.succeeded : finish.outcome)
+
+type Row = [string, Instant]
+const keyOf = ([jobId, nominalAt]: Row): string => `${jobId}.${nominalAt}`
+const fencesOf = (items: readonly Finish[]): Fence[] => items.map((item) => item.fence)
+const times = (items: readonly Finish[]): string[] => [
+  instants(items.map((item) => item.startedAt)),
+  instants(items.map((item) => item.finishedAt)),
+]
+const classes = (items: readonly (Ended | GoesOn)[]): string[] => [
+  numbers(items.map((item) => item.outcome)),
+  numbers(items.map((item) => (item.failureClass === null ? null : FAILURE_CLASS[item.failureClass]))),
+  numbers(items.map((item) => item.statusCode)),
+  texts(items.map((item) => item.error)),
+]
+const leaseUntils = (items: readonly Finish[]): string => instants(items.map((item) => item.leaseUntil ?? null))
+
+/** Each answers the `jobId.nominalAt` of what ended. Items are unique and in lock order. */
+export async function finishSucceeded(db: Queryable, items: readonly Succeeded[]): Promise<Set<string>> {
+  return new Set((await db.query<Row>(SUCCEED, [...fenceArrays(fencesOf(items)), ...times(items)])).map(keyOf))
+}
+
+export async function finishEnded(db: Queryable, items: readonly Ended[]): Promise<Set<string>> {
+  const values = [
+    ...fenceArrays(fencesOf(items)),
+    ...times(items),
+    ...classes(items),
+    texts(items.map((item) => item.result)),
+    leaseUntils(items),
+  ]
+  return new Set((await db.query<Row>(END, values)).map(keyOf))
+}
+
+export async function finishGoesOn(db: Queryable, items: readonly GoesOn[]): Promise<Set<string>> {
+  const values = [
+    ...fenceArrays(fencesOf(items)),
+    ...times(items),
+    ...classes(items),
+    booleans(items.map((item) => item.counted)),
+    instants(items.map((item) => item.nextDueAt)),
+    numbers(items.map((item) => item.turn)),
+    leaseUntils(items),
+  ]
+  return new Set((await db.query<Row>(AGAIN, values)).map(keyOf))
+}
+
+export async function lookAtAttempts(db: Queryable, items: readonly Finish[]): Promise<Set<string>> {
+  const values = [...fenceArrays(fencesOf(items)), numbers(items.map(outcomeOf))]
+  return new Set((await db.query<Row>(LOOK, values)).map(keyOf))
+}

@@ -1,0 +1,161 @@
+import { lookAtLeases } from '../leases/heartbeat.sql.ts'
+import { type Fence, inLockOrder } from '../leases/lease.ts'
+import { Lanes } from '../runtime/lanes.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { pause } from '../runtime/pause.ts'
+import { isConnectionLost, type Queryable, UnknownOutcome } from '../store/database.ts'
+import {
+  type Ended,
+  type Finish,
+  finishEnded,
+  finishGoesOn,
+  finishSucceeded,
+  type GoesOn,
+  lookAtAttempts,
+  type Succeeded,
+} from './finish.sql.ts'
+
+export type FinishOutcome = 'ok' | 'lease_lost'
+
+interface Pending {
+  finish: Finish
+  settle: (outcome: FinishOutcome) => void
+}
+
+const RETRY_PAUSE_MS = 200
+/** A row that somebody holds is passed over; it is tried again soon, not in a spin. */
+const LOCKED_PAUSE_MS = 20
+
+export interface FinisherDeps {
+  db: Queryable
+  logger: Logger
+  /** Makes the partition that a finish did not find. */
+  ensurePartitions(): Promise<void>
+}
+
+/**
+ * Ends attempts in batches. An attempt is settled only by what the database says: `ok` after the commit that contains its
+ * end, `lease_lost` when its fence is not the live lease and history does not know it either. While the database is away
+ * the batch waits and is sent again; that is harmless, since a fence works once.
+ */
+export class Finisher {
+  readonly #deps: FinisherDeps
+  readonly #lanes: Lanes<Pending>
+  #abandoned = false
+
+  constructor(deps: FinisherDeps, options: { lanes: number; maxBatch: number }) {
+    this.#deps = deps
+    this.#lanes = new Lanes({ ...options, work: (batch) => this.#settle(batch) })
+  }
+
+  finish(finish: Finish, settle: (outcome: FinishOutcome) => void): void {
+    this.#lanes.push({ finish, settle })
+  }
+
+  finished(finish: Finish): Promise<FinishOutcome> {
+    return new Promise((settle) => this.finish(finish, settle))
+  }
+
+  /** Ends when all that was pushed has been settled. */
+  drained(): Promise<void> {
+    return this.#lanes.drained()
+  }
+
+  /** Stops trying: what is not settled is left to the reaper. */
+  abandon(): void {
+    this.#abandoned = true
+  }
+
+  async #settle(batch: Pending[]): Promise<void> {
+    let left = batch
+    for (;;) {
+      try {
+        left = await this.#once(left)
+        if (left.length === 0 || this.#abandoned) return
+        await pause(LOCKED_PAUSE_MS)
+      } catch (error) {
+        if (this.#abandoned) return
+        if (error instanceof UnknownOutcome || isConnectionLost(error)) {
+          await pause(RETRY_PAUSE_MS)
+        } else if (isPartitionMissing(error)) {
+          await this.#deps.ensurePartitions().catch(() => pause(RETRY_PAUSE_MS))
+        } else if (left.length > 1) {
+          const middle = left.length >> 1
+          await this.#settle(left.slice(0, middle))
+          left = left.slice(middle)
+        } else {
+          this.#deps.logger.error('an attempt cannot be finished; its lease will expire', {
+            error,
+            fence: left[0]?.finish.fence,
+          })
+          left[0]?.settle('lease_lost')
+          return
+        }
+      }
+    }
+  }
+
+  /** Sends one batch; answers what is still open because its row was locked. */
+  async #once(batch: Pending[]): Promise<Pending[]> {
+    const { db } = this.#deps
+    const ended = await sendByKind(
+      db,
+      batch.map((pending) => pending.finish),
+    )
+    const missing: Pending[] = []
+    for (const pending of batch) {
+      if (ended.has(keyOf(pending.finish.fence))) pending.settle('ok')
+      else missing.push(pending)
+    }
+    if (missing.length === 0) return []
+    // In this order: an attempt that ends between the two questions is found by the second.
+    const live = new Set(
+      (
+        await lookAtLeases(
+          db,
+          missing.map((pending) => pending.finish.fence),
+        )
+      ).map(keyOf),
+    )
+    const open = missing.filter((pending) => live.has(keyOf(pending.finish.fence)))
+    const closed = missing.filter((pending) => !live.has(keyOf(pending.finish.fence)))
+    if (closed.length > 0) {
+      const known = await lookAtAttempts(
+        db,
+        closed.map((pending) => pending.finish),
+      )
+      for (const pending of closed) pending.settle(known.has(keyOf(pending.finish.fence)) ? 'ok' : 'lease_lost')
+    }
+    return open.filter((pending) => {
+      // The reaper's fence names the expiry it saw: a lease that was renewed meanwhile is none of its business.
+      if (pending.finish.leaseUntil === undefined) return true
+      pending.settle('lease_lost')
+      return false
+    })
+  }
+}
+
+async function sendByKind(db: Queryable, finishes: Finish[]): Promise<Set<string>> {
+  const sorted = sortByFence(finishes)
+  const succeeded = sorted.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
+  if (succeeded.length === sorted.length) return finishSucceeded(db, succeeded)
+  const ended = sorted.filter((finish): finish is Ended => finish.kind === 'ended')
+  const goesOn = sorted.filter((finish): finish is GoesOn => finish.kind === 'goes_on')
+  const all = new Set<string>()
+  if (succeeded.length > 0) for (const key of await finishSucceeded(db, succeeded)) all.add(key)
+  if (ended.length > 0) for (const key of await finishEnded(db, ended)) all.add(key)
+  if (goesOn.length > 0) for (const key of await finishGoesOn(db, goesOn)) all.add(key)
+  return all
+}
+
+const sortByFence = (finishes: Finish[]): Finish[] => {
+  const byFence = new Map(finishes.map((finish) => [finish.fence, finish]))
+  return inLockOrder(finishes.map((finish) => finish.fence)).map((fence) => byFence.get(fence) as Finish)
+}
+
+const keyOf = ({ jobId, nominalAt }: Pick<Fence, 'jobId' | 'nominalAt'>): string => `${jobId}.${nominalAt}`
+
+const isPartitionMissing = (error: unknown): boolean =>
+  error instanceof Error &&
+  (error as { code?: string }).code === '23514' &&
+  /no partition of relation/.test(error.message)

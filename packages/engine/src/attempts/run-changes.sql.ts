@@ -1,0 +1,114 @@
+import { BelfryError } from '../errors.ts'
+import { parseRunId, shardOfJob } from '../job/ids.ts'
+import { OVERLAP, RUN_STATE } from '../job/states.ts'
+import type { Turns } from '../ready/turn.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
+import type { Database } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { cancelRuns } from './cancel-runs.sql.ts'
+
+/** Deleting the dead letter is the compare-and-set: of two who redrive it, one finds nothing. */
+const REOPEN = statement(
+  'reopen_run',
+  `with letter as (
+     delete from belfry.dead_letters d where d.shard = $1 and d.job_id = $2 and d.nominal_at = to_timestamp($3::float8 / 1000)
+     returning d.nominal_at, d.job_id, d.tenant_id, d.queue_id, d.job_version, d.attempt, d.timeout_ms, d.shard, d.priority, d.cause, d.delivery, d.one_off
+   )
+   insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
+     delivery, one_off, cancel_requested, has_dependents)
+   select l.nominal_at, to_timestamp($4::float8 / 1000), $5, l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
+     ${RUN_STATE.ready}, l.priority, l.cause, l.delivery, l.one_off, false, false
+   from letter l
+   returning queue_id, priority, turn`,
+)
+const LIVE = statement(
+  'run_is_live',
+  `select r.nominal_at = to_timestamp($3::float8 / 1000) from belfry.runs r where r.shard = $1 and r.job_id = $2`,
+)
+const KNOWN = statement(
+  'run_is_known',
+  `select exists (select from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($3::float8 / 1000)
+     and a.finished_at >= to_timestamp($3::float8 / 1000) - interval '1 day')`,
+)
+
+const LOCK_TIMEOUT_MS = 5_000
+
+export interface RunChangesDeps {
+  db: Database
+  clock: Clock
+  turns: Turns
+  wakeups: Wakeups
+  cancelGraceMs: number
+}
+
+/** What people do to single runs: cancel them, or open a dead one again. */
+export class RunChanges {
+  readonly #deps: RunChangesDeps
+
+  constructor(deps: RunChangesDeps) {
+    this.#deps = deps
+  }
+
+  /** Again: the same answer, until it has finished. */
+  async cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
+    const { db, clock, wakeups, cancelGraceMs } = this.#deps
+    const run = this.#parse(runId)
+    const canceled = await db.transaction(async (tx) => {
+      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+      const now = clock.now()
+      const done = await cancelRuns(tx, run, { now, graceUntil: now + cancelGraceMs, leased: 'ask' })
+      if (done.removed.length + done.asked.length > 0) return done
+      const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
+      throw known?.[0]
+        ? new BelfryError('already_finished', `run ${runId} has finished already`)
+        : new BelfryError('not_found', `there is no run ${runId}`)
+    })
+    for (const nominalAt of canceled.asked) wakeups.cancel(run.jobId, nominalAt)
+    return { status: canceled.asked.length > 0 ? 'canceling' : 'canceled' }
+  }
+
+  /** Reopens the same run: same id, attempt numbers go on, failures start at 0. */
+  async retry(runId: string): Promise<{ runId: string }> {
+    const { db, clock, turns, wakeups } = this.#deps
+    const run = this.#parse(runId)
+    const ready = await db.transaction(async (tx) => {
+      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+      const timer = await lockTimer(tx, run.shard, run.jobId)
+      const live = await tx.query<[boolean]>(LIVE, [run.shard, run.jobId, run.nominalAt])
+      if (live.some(([same]) => same)) throw new BelfryError('not_retryable', `run ${runId} is still alive`)
+      if (timer?.overlap === OVERLAP.skip && live.length > 0)
+        throw new BelfryError('overlap', 'another run of the job is alive, and its overlap policy is skip')
+      const now = clock.now()
+      // Whoever inserts a run of a job that has a timer raises its version.
+      if (timer) await writeTimer(tx, timer)
+      const turn = turns.next(now, timer?.priority ?? 5)
+      const [row] = await tx.query<[number, number, string]>(REOPEN, [
+        run.shard,
+        run.jobId,
+        run.nominalAt,
+        now,
+        turn,
+        timer?.jobVersion ?? null,
+      ])
+      if (row) return { queueId: row[0], priority: row[1], turn: Number(row[2]) }
+      const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
+      throw known?.[0]
+        ? new BelfryError('not_retryable', `run ${runId} did not fail: trigger the job to run it again`)
+        : new BelfryError('not_found', `there is no run ${runId}`)
+    })
+    wakeups.ready(ready.queueId, ready.priority, ready.turn)
+    return { runId }
+  }
+
+  #parse(runId: string): { shard: number; jobId: string; nominalAt: Instant } {
+    const parsed = typeof runId === 'string' ? parseRunId(runId) : null
+    if (!parsed) {
+      throw new BelfryError('invalid_argument', 'a run id is a job id, a dot, and its nominal time', {
+        complaints: [{ path: 'runId', message: 'must be a run id' }],
+      })
+    }
+    return { ...parsed, shard: shardOfJob(parsed.jobId) }
+  }
+}

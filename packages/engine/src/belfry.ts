@@ -1,0 +1,221 @@
+import { Engine } from './engine.ts'
+import { BelfryError } from './errors.ts'
+import type { ActiveRun } from './executors/handlers/active-run.ts'
+import type { Created } from './intake/intake.ts'
+import type { JobStatus } from './intake/job-changes.ts'
+import type { JobInput } from './intake/job-input.ts'
+import { mergeUpdate } from './intake/merge-update.ts'
+import { type BelfryOptions, readOptions, type Settings } from './options.ts'
+import { SystemClock } from './runtime/clock.ts'
+import { pause } from './runtime/pause.ts'
+import { systemRandom } from './runtime/random.ts'
+import { type CallerTransaction, Database, inCallerTransaction } from './store/database.ts'
+import { type EmbeddedServer, startEmbedded } from './store/embedded/embedded-server.ts'
+import { PING } from './store/ping.sql.ts'
+import { prepareSchema } from './store/prepare-schema.ts'
+
+export interface HandleOptions {
+  /** How many runs of the queue this node performs at a time. */
+  concurrency?: number
+  tenant?: string
+}
+
+const DEFAULT_CONCURRENCY = 10
+const MAX_CONCURRENCY = 100_000
+const RETRY_MS = 500
+
+/** Belfry as a library: create jobs and perform them in this process, on any number of processes at once. */
+export class Belfry {
+  readonly jobs: Jobs
+  readonly runs: Runs
+  readonly deadLetters: DeadLetters
+  readonly #engine: Engine
+  readonly #settings: Settings
+  readonly #embedded: EmbeddedServer | null
+  readonly #handled = new Set<string>()
+  #stopped: Promise<void> | null = null
+
+  private constructor(engine: Engine, settings: Settings, embedded: EmbeddedServer | null) {
+    this.#engine = engine
+    this.#settings = settings
+    this.#embedded = embedded
+    this.jobs = new Jobs(engine)
+    this.runs = new Runs(engine)
+    this.deadLetters = new DeadLetters(engine)
+  }
+
+  /** Starts a node. Without `database` it brings its own PostgreSQL; with one that is away it waits for it. */
+  static async start(options: BelfryOptions = {}): Promise<Belfry> {
+    const settings = readOptions(options)
+    const { logger, schema, connections, leaseMs, cancelGraceMs } = settings
+    const embedded = settings.database === null ? await startEmbedded({ dataDir: settings.dataDir, logger }) : null
+    const db = new Database({
+      connection: settings.database ?? embedded?.connection ?? {},
+      schema,
+      maxConnections: connections,
+      logger,
+    })
+    try {
+      const { shards } = await prepareSchema(db, settings.shards, logger)
+      const clock = new SystemClock({
+        onJump: (offsetMs) => logger.warn("the database's clock and this node's came apart", { offsetMs }),
+      })
+      const engine = new Engine({
+        db,
+        clock,
+        random: systemRandom,
+        logger,
+        shards,
+        leaseMs,
+        cancelGraceMs,
+        ownTime: false,
+      })
+      await engine.partitioner.ensure()
+      engine.start()
+      return new Belfry(engine, settings, embedded)
+    } catch (error) {
+      await db.close()
+      await embedded?.stop()
+      throw error
+    }
+  }
+
+  /** Performs the runs of a queue in this process. */
+  handle(queue: string, handler: (run: ActiveRun) => unknown, options: HandleOptions = {}): void {
+    const { concurrency = DEFAULT_CONCURRENCY, tenant = 'default' } = options
+    if (typeof handler !== 'function') throw new BelfryError('invalid_argument', 'handle takes a queue and a function')
+    if (typeof queue !== 'string' || !/^[A-Za-z0-9._-]{1,128}$/.test(queue)) {
+      throw new BelfryError('invalid_argument', 'a queue name has 1 to 128 letters, digits, ".", "_" or "-"', {
+        complaints: [{ path: 'queue', message: 'must have 1 to 128 letters, digits, ".", "_" or "-"' }],
+      })
+    }
+    if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY) {
+      throw new BelfryError('invalid_argument', `concurrency must be a whole number from 1 to ${MAX_CONCURRENCY}`, {
+        complaints: [{ path: 'concurrency', message: `must be a whole number from 1 to ${MAX_CONCURRENCY}` }],
+      })
+    }
+    if (this.#handled.has(`${tenant}.${queue}`))
+      throw new BelfryError('already_handled', `the queue "${queue}" has a handler already`)
+    this.#handled.add(`${tenant}.${queue}`)
+    void this.#serve(tenant, queue, handler, concurrency)
+  }
+
+  /** Rejects when the database does not answer. */
+  async ping(): Promise<void> {
+    await this.#engine.db.query(PING, [])
+  }
+
+  /** Takes nothing new, lets running handlers finish within the grace time, releases the rest, and closes everything. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    await this.#engine.stop(this.#settings.drainMs)
+    await this.#engine.db.close()
+    await this.#embedded?.stop()
+  }
+
+  /** The queue's number needs the database, which may be away: tried until it is known. */
+  async #serve(
+    tenant: string,
+    queue: string,
+    handler: (run: ActiveRun) => unknown,
+    concurrency: number,
+  ): Promise<void> {
+    const { registry } = this.#engine
+    while (!this.#stopped) {
+      try {
+        const queueId = await registry.queueId(await registry.tenantId(tenant), queue)
+        if (!this.#stopped) this.#engine.handle(queueId, handler, concurrency)
+        return
+      } catch (error) {
+        this.#settings.logger.warn('a queue cannot be served yet', { queue, error })
+        await pause(RETRY_MS)
+      }
+    }
+  }
+}
+
+class Jobs {
+  readonly #engine: Engine
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /** Creates a job; resolves after its commit, or joins the caller's transaction. */
+  async create(job: JobInput, options: { tx?: CallerTransaction } = {}): Promise<Created> {
+    if (!options.tx) return this.#engine.intake.create(job)
+    const [created] = await this.#engine.intake.createIn(inCallerTransaction(options.tx, this.#engine.db.schema), [job])
+    return created as Created
+  }
+
+  /** Creates up to 10,000 jobs, all or none. */
+  async createMany(jobs: readonly JobInput[], options: { tx?: CallerTransaction } = {}): Promise<Created[]> {
+    if (!options.tx) return this.#engine.intake.createMany(jobs)
+    return this.#engine.intake.createIn(inCallerTransaction(options.tx, this.#engine.db.schema), jobs)
+  }
+
+  /** Changes the fields that `patch` names. */
+  update(jobId: string, patch: Partial<JobInput>): Promise<{ version: number }> {
+    const { jobChanges, registry, clock } = this.#engine
+    return jobChanges.update(
+      jobId,
+      (definitionJson, nominalAt) => mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt }),
+      (job, tenantId) => registry.queueId(tenantId, job.queue),
+    )
+  }
+
+  /** No more runs; live ones are asked to stop, or with `running: 'finish'` left to finish. */
+  cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
+    return this.#engine.jobChanges.cancel(jobId, options.running ?? 'cancel')
+  }
+
+  /** No new runs until resumed; retries of existing ones go on. */
+  pause(jobId: string, options: { reason?: string } = {}): Promise<{ status: JobStatus }> {
+    return this.#engine.jobChanges.pause(jobId, options.reason ?? null)
+  }
+
+  /** Goes on from now. */
+  resume(jobId: string): Promise<{ status: JobStatus }> {
+    return this.#engine.jobChanges.resume(jobId)
+  }
+
+  /** One run now, beside the schedule. */
+  trigger(jobId: string): Promise<{ runId: string }> {
+    return this.#engine.jobChanges.trigger(jobId)
+  }
+}
+
+class Runs {
+  readonly #engine: Engine
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /** A waiting run is gone at once; a running one is asked to stop. */
+  cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
+    return this.#engine.runChanges.cancel(runId)
+  }
+
+  /** Opens a failed or lost run again: same id, new attempts. */
+  retry(runId: string): Promise<{ runId: string }> {
+    return this.#engine.runChanges.retry(runId)
+  }
+}
+
+class DeadLetters {
+  readonly #engine: Engine
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /** Opens the run of a dead letter again. */
+  redrive(runId: string): Promise<{ runId: string }> {
+    return this.#engine.runChanges.retry(runId)
+  }
+}

@@ -1,0 +1,227 @@
+import { Definitions } from './attempts/definitions.sql.ts'
+import { Finisher } from './attempts/finisher.ts'
+import { Reaper } from './attempts/reaper.sql.ts'
+import { RunChanges } from './attempts/run-changes.sql.ts'
+import type { Handler } from './executors/handlers/handler-pool.ts'
+import { Handlers } from './executors/handlers/handlers.ts'
+import { Keeper } from './executors/handlers/keeper.ts'
+import { Partitioner } from './history/partitioner.ts'
+import { Intake } from './intake/intake.ts'
+import { JobChanges } from './intake/job-changes.ts'
+import { planJob } from './intake/plan-job.sql.ts'
+import { newJobId, shardOfKey } from './job/ids.ts'
+import { PromoteAlone } from './promotion/promote-alone.ts'
+import { Promoter } from './promotion/promoter.ts'
+import { Schedules } from './promotion/schedules.sql.ts'
+import { Turns } from './ready/turn.ts'
+import { Waker } from './ready/waker.ts'
+import type { Clock } from './runtime/clock.ts'
+import type { Logger } from './runtime/logger.ts'
+import { Loop } from './runtime/loop.ts'
+import type { Random } from './runtime/random.ts'
+import { Notifier } from './shards/notifier.ts'
+import type { PulseAnswer } from './shards/pulse.sql.ts'
+import { Pulse } from './shards/pulse.ts'
+import { Registry } from './shards/registry.sql.ts'
+import { Wakeups } from './shards/wakeups.sql.ts'
+import type { Database } from './store/database.ts'
+import { TimerReader } from './timers/timer-reader.ts'
+
+export interface EngineDeps {
+  db: Database
+  clock: Clock
+  random: Random
+  logger: Logger
+  shards: number
+  leaseMs: number
+  cancelGraceMs: number
+  /** True with a manual clock: its time counts, not the database's. */
+  ownTime: boolean
+}
+
+/** Statements of one kind run on a few connections at once, so that both sides keep their cores busy. */
+const FINISH_LANES = 2
+const PROMOTE_LANES = 2
+const MAX_BATCH = 1_000
+
+/** One node: everything that runs in it, composed in one place. Nodes know each other only through the database. */
+export class Engine {
+  readonly db: Database
+  readonly clock: Clock
+  readonly nodeId: string
+  readonly registry: Registry
+  readonly wakeups = new Wakeups()
+  readonly turns = new Turns()
+  readonly intake: Intake
+  readonly jobChanges: JobChanges
+  readonly runChanges: RunChanges
+  readonly handlers: Handlers
+  readonly finisher: Finisher
+  readonly reader: TimerReader
+  readonly promoter: Promoter
+  readonly waker: Waker
+  readonly reaper: Reaper
+  readonly keeper: Keeper
+  readonly pulse: Pulse
+  readonly partitioner: Partitioner
+  readonly #notifier: Notifier
+  readonly #stopping = new AbortController()
+  readonly #loops: Loop[]
+  readonly #readerLoop: Loop
+  readonly #promoterLoops: Loop[]
+  readonly #wakerLoop: Loop
+  #liveNodes = 1
+  #running = false
+
+  constructor(deps: EngineDeps) {
+    const { db, clock, random, logger, shards, leaseMs, cancelGraceMs } = deps
+    const stopping = this.#stopping.signal
+    const { wakeups, turns } = this
+    this.db = db
+    this.clock = clock
+    this.nodeId = newJobId(0, clock.now(), random)
+    this.registry = new Registry(db)
+    this.partitioner = new Partitioner({ db, clock, logger })
+    const schedules = new Schedules()
+    const definitions = new Definitions(db)
+    this.finisher = new Finisher(
+      { db, logger, ensurePartitions: () => this.partitioner.ensure() },
+      { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
+    )
+    this.handlers = new Handlers({
+      db,
+      clock,
+      random,
+      logger,
+      finisher: this.finisher,
+      definitions,
+      wakeups,
+      leaseMs,
+      stopping,
+    })
+    this.intake = new Intake({ db, clock, random, registry: this.registry, schedules, turns, wakeups, shards })
+    this.jobChanges = new JobChanges({ db, clock, wakeups, schedules, turns, shards, cancelGraceMs })
+    this.runChanges = new RunChanges({ db, clock, wakeups, turns, cancelGraceMs })
+    this.reader = new TimerReader({ db, clock, onRead: () => this.#wakePromoters() })
+    const alone = new PromoteAlone({
+      db,
+      clock,
+      wakeups,
+      schedules,
+      turns,
+      plan: (tx, timer) => planJob(tx, { clock, intake: this.intake }, timer),
+    })
+    this.promoter = new Promoter({
+      db,
+      clock,
+      random,
+      logger,
+      reader: this.reader,
+      schedules,
+      turns,
+      wakeups,
+      direct: this.handlers,
+      alone,
+      leaseMs,
+      stopping,
+    })
+    this.waker = new Waker({
+      db,
+      clock,
+      turns,
+      onReady: ({ queueId, priority, turn }) => wakeups.ready(queueId, priority, turn),
+    })
+    this.reaper = new Reaper({ db, finisher: this.finisher, definitions, turns, wakeups, random })
+    this.keeper = new Keeper({ db, clock, logger, leaseMs, pools: () => this.handlers.pools })
+    this.pulse = new Pulse({
+      db,
+      clock,
+      logger,
+      shards,
+      node: { id: this.nodeId, shard: shardOfKey(0, this.nodeId, shards) },
+      ownTime: deps.ownTime,
+      timersReadUntil: (shard) => this.reader.watermark(shard),
+      queueIds: () => this.handlers.queueIds,
+      onOwners: (owned) => this.#own(owned),
+      onAnswer: (answer, asked) => this.#onPulse(answer, asked),
+    })
+    this.#notifier = new Notifier({ db, wakeups, logger, hasOthers: () => this.#liveNodes > 1 })
+    const loop = (name: string, step: ConstructorParameters<typeof Loop>[1]) => new Loop(name, step, deps)
+    this.#readerLoop = loop('timer reader', this.reader)
+    this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, this.promoter))
+    this.#wakerLoop = loop('waker', this.waker)
+    this.#loops = [
+      loop('pulse', this.pulse),
+      this.#readerLoop,
+      ...this.#promoterLoops,
+      this.#wakerLoop,
+      loop('keeper', this.keeper),
+      loop('notifier', this.#notifier),
+      loop('partitioner', this.partitioner),
+    ]
+    wakeups.listen({
+      onReady: (queueId, priority, turn) => this.handlers.hint(queueId, priority, turn),
+      onTimer: (shard, dueAt) => {
+        if (this.reader.want(shard, dueAt)) this.#readerLoop.wake()
+      },
+      onWaiting: (shard, dueAt) => {
+        this.waker.saw(shard, dueAt)
+        this.#wakerLoop.wake()
+      },
+      onCancel: (jobId, nominalAt) => this.keeper.cancel(jobId, nominalAt),
+    })
+  }
+
+  start(): void {
+    this.#running = true
+    for (const loop of this.#loops) loop.start()
+  }
+
+  handle(queueId: number, handler: Handler, concurrency: number): void {
+    const loop = this.handlers.serve(queueId, handler, concurrency)
+    if (this.#running) loop.start()
+    // Nobody told the new claimer what is ready already: the next sweep does.
+  }
+
+  /** Takes nothing new, lets handlers finish within the grace time, gives back the rest, and leaves. */
+  async stop(graceMs: number): Promise<void> {
+    const last = this.#loops.filter((loop) => loop.name === 'keeper' || loop.name === 'pulse')
+    await Promise.all(this.#loops.filter((loop) => !last.includes(loop)).map((loop) => loop.stop()))
+    const drained = this.handlers.drain(graceMs)
+    const gaveUp = new Promise<'late'>((resolve) => this.clock.timer(graceMs + 5_000, () => resolve('late')))
+    if ((await Promise.race([drained, gaveUp])) === 'late') this.finisher.abandon()
+    this.#stopping.abort()
+    await Promise.all(last.map((loop) => loop.stop()))
+    await this.pulse.leave().catch(() => {})
+    const message = this.wakeups.take()
+    if (message !== null) await this.#notifier.send(message).catch(() => {})
+    await this.#notifier.close()
+  }
+
+  #own(shards: number[]): void {
+    this.reader.own(shards)
+    this.waker.own(shards)
+    this.#readerLoop.wake()
+  }
+
+  async #onPulse(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): Promise<void> {
+    this.#liveNodes = answer.liveNodes.length
+    let toRead = false
+    asked.shards.forEach((shard, i) => {
+      if (this.reader.saw(shard, answer.timersDue[i] ?? Number.POSITIVE_INFINITY)) toRead = true
+      const waiting = answer.waitingDue[i] ?? Number.POSITIVE_INFINITY
+      if (waiting < Number.POSITIVE_INFINITY) this.waker.saw(shard, waiting)
+      if (waiting <= answer.now) this.#wakerLoop.wake()
+    })
+    if (toRead) this.#readerLoop.wake()
+    asked.queueIds.forEach((queueId, i) => {
+      this.handlers.sweep(queueId, answer.heads[i] ?? [])
+    })
+    const inGrace = answer.graceUntil !== null && answer.now < answer.graceUntil
+    if (answer.shardsWithExpired.length > 0 && !inGrace) await this.reaper.reap(answer.shardsWithExpired, answer.now)
+  }
+
+  #wakePromoters(): void {
+    for (const loop of this.#promoterLoops) loop.wake()
+  }
+}

@@ -1,0 +1,176 @@
+import { type Lease, LOST } from '../../leases/lease.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import { type AbortReason, ActiveRun, type RunServices } from './active-run.ts'
+
+export type Handler = (run: ActiveRun) => unknown
+
+export interface HandlerPoolDeps {
+  clock: Clock
+  services: RunServices
+  /** The handler has ended, one way or another. */
+  onEnd(run: ActiveRun, end: { returned: unknown } | { threw: unknown }): void
+  /** There may be room for more. */
+  onRoom(): void
+}
+
+/** What is leased ahead of free slots is what the pool performs in this time. */
+const PREFETCH_MS = 200
+const MAX_PREFETCH = 4_000
+const RATE_WINDOW_MS = 100
+
+/**
+ * The runs of one queue that this node performs in-process, at most `concurrency` at a time. Short work is leased ahead, as
+ * much as the pool has lately finished in 200 ms; long work is not, since its rate is low.
+ */
+export class HandlerPool {
+  readonly queueId: number
+  readonly #handler: Handler
+  readonly #concurrency: number
+  readonly #deps: HandlerPoolDeps
+  readonly #active = new Set<ActiveRun>()
+  #backlog: Lease[] = []
+  #backlogHead = 0
+  #reserved = 0
+  #prefetch = 0
+  #endedInWindow = 0
+  #windowStart: Instant
+  #stopped = false
+
+  constructor(queueId: number, handler: Handler, concurrency: number, deps: HandlerPoolDeps) {
+    this.queueId = queueId
+    this.#handler = handler
+    this.#concurrency = concurrency
+    this.#deps = deps
+    this.#windowStart = deps.clock.now()
+  }
+
+  get active(): ReadonlySet<ActiveRun> {
+    return this.#active
+  }
+
+  get waiting(): number {
+    return this.#backlog.length - this.#backlogHead
+  }
+
+  /** Slots in which a run could start this moment. */
+  freeSlots(): number {
+    return this.#stopped ? 0 : Math.max(0, this.#concurrency - this.#active.size - this.waiting - this.#reserved)
+  }
+
+  /** How many more runs may be leased to this pool. */
+  credit(): number {
+    if (this.#stopped) return 0
+    return Math.max(0, this.#concurrency + this.#prefetch - this.#active.size - this.waiting - this.#reserved)
+  }
+
+  /** Enough room for a claim that is worth its statement. */
+  wantsMore(): boolean {
+    const credit = this.credit()
+    return credit > 0 && (this.waiting === 0 || credit >= (this.#concurrency + this.#prefetch) / 4)
+  }
+
+  reserve(count: number): void {
+    this.#reserved += count
+  }
+
+  unreserve(count: number): void {
+    this.#reserved -= count
+  }
+
+  accept(leases: readonly Lease[]): void {
+    for (const lease of leases) this.#backlog.push(lease)
+    this.#fill()
+  }
+
+  /** Leases that wait here for a slot; they are heartbeaten like the active ones. */
+  waitingLeases(): Lease[] {
+    return this.#backlog.slice(this.#backlogHead)
+  }
+
+  /** Takes the waiting leases away: the pool will not start them. */
+  takeWaiting(): Lease[] {
+    const taken = this.waitingLeases()
+    this.#backlog = []
+    this.#backlogHead = 0
+    return taken
+  }
+
+  /** Starts nothing more. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  /** Gives the slot back although the handler has not ended: its lease is lost, or it ignores that it was aborted. */
+  giveUp(run: ActiveRun, reason: AbortReason): void {
+    run.over = true
+    run.abort(reason)
+    if (this.#active.delete(run)) this.#fill()
+  }
+
+  /** Leases were renewed or lost: what waited for that goes on. */
+  refill(): void {
+    this.#fill()
+  }
+
+  #fill(): void {
+    const now = this.#deps.clock.now()
+    while (!this.#stopped && this.#active.size < this.#concurrency && this.#backlogHead < this.#backlog.length) {
+      const lease = this.#backlog[this.#backlogHead] as Lease
+      // An expired lease may be another's by now: it waits until the keeper has renewed it, or found it lost.
+      if (lease.leaseUntil <= now && lease.leaseUntil !== LOST) break
+      this.#backlogHead++
+      if (lease.leaseUntil !== LOST) this.#start(lease, now)
+    }
+    if (this.#backlogHead === this.#backlog.length && this.#backlogHead > 0) {
+      this.#backlog = []
+      this.#backlogHead = 0
+    } else if (this.#backlogHead > 10_000) {
+      this.#backlog = this.#backlog.slice(this.#backlogHead)
+      this.#backlogHead = 0
+    }
+    if (this.wantsMore()) this.#deps.onRoom()
+  }
+
+  #start(lease: Lease, now: Instant): void {
+    const run = new ActiveRun(lease, this.#deps.services, now)
+    this.#active.add(run)
+    let returned: unknown
+    try {
+      returned = this.#handler(run)
+    } catch (threw) {
+      this.#end(run, { threw })
+      return
+    }
+    if (isThenable(returned)) {
+      returned.then(
+        (value) => this.#end(run, { returned: value }),
+        (threw) => this.#end(run, { threw }),
+      )
+    } else {
+      // Not in this turn: a synchronous handler must not recurse through a long backlog.
+      queueMicrotask(() => this.#end(run, { returned }))
+    }
+  }
+
+  #end(run: ActiveRun, end: { returned: unknown } | { threw: unknown }): void {
+    this.#measure()
+    const wasActive = this.#active.delete(run)
+    if (!run.over) this.#deps.onEnd(run, end)
+    if (wasActive) this.#fill()
+  }
+
+  #measure(): void {
+    this.#endedInWindow++
+    if (this.#endedInWindow % 64 !== 0 && this.#endedInWindow > 1) return
+    const now = this.#deps.clock.now()
+    const elapsed = now - this.#windowStart
+    if (elapsed < RATE_WINDOW_MS) return
+    const rate = this.#endedInWindow / elapsed
+    this.#prefetch = Math.min(MAX_PREFETCH, Math.round(rate * PREFETCH_MS))
+    this.#endedInWindow = 0
+    this.#windowStart = now
+  }
+}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

@@ -1,0 +1,238 @@
+import { Claimer, type Taker } from '../../attempts/claimer.ts'
+import type { Definitions } from '../../attempts/definitions.sql.ts'
+import type { Finish } from '../../attempts/finish.sql.ts'
+import type { Finisher } from '../../attempts/finisher.ts'
+import type { Definition } from '../../job/definition.ts'
+import { DELIVERY, OUTCOME } from '../../job/states.ts'
+import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
+import type { Lease } from '../../leases/lease.ts'
+import type { DirectLeases } from '../../promotion/direct-leases.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { Loop } from '../../runtime/loop.ts'
+import { pause } from '../../runtime/pause.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { Wakeups } from '../../shards/wakeups.sql.ts'
+import type { Database } from '../../store/database.ts'
+import type { ActiveRun } from './active-run.ts'
+import { type Handler, HandlerPool } from './handler-pool.ts'
+import { type End, failed, judge, released } from './judge.ts'
+import { RunSupport } from './run-support.ts'
+
+export interface HandlersDeps {
+  db: Database
+  clock: Clock
+  random: Random
+  logger: Logger
+  finisher: Finisher
+  definitions: Definitions
+  wakeups: Wakeups
+  leaseMs: number
+  stopping: AbortSignal
+}
+
+interface Serving {
+  pool: HandlerPool
+  claimer: Claimer
+  loop: Loop
+}
+
+const RETRY_PAUSE_MS = 200
+
+/** The in-process executors: per queue a pool of slots and one claimer that feeds it. */
+export class Handlers implements DirectLeases {
+  readonly #deps: HandlersDeps
+  readonly #support: RunSupport
+  readonly #serving = new Map<number, Serving>()
+
+  constructor(deps: HandlersDeps) {
+    this.#deps = deps
+    this.#support = new RunSupport(deps)
+  }
+
+  get queueIds(): number[] {
+    return [...this.#serving.keys()]
+  }
+
+  get pools(): HandlerPool[] {
+    return [...this.#serving.values()].map(({ pool }) => pool)
+  }
+
+  claimer(queueId: number): Claimer | undefined {
+    return this.#serving.get(queueId)?.claimer
+  }
+
+  serves(queueId: number): boolean {
+    return this.#serving.has(queueId)
+  }
+
+  /** Starts serving a queue; the loop is started by whoever starts loops. */
+  serve(queueId: number, handler: Handler, concurrency: number): Loop {
+    const pool = new HandlerPool(queueId, handler, concurrency, {
+      clock: this.#deps.clock,
+      services: this.#support,
+      onEnd: (run, end) => this.#finish(run, end),
+      onRoom: () => loop.wake(),
+    })
+    const taker: Taker = {
+      queueId,
+      credit: () => pool.credit(),
+      freeSlots: () => pool.freeSlots(),
+      wantsMore: () => pool.wantsMore(),
+      take: (leases) => this.deliver(leases),
+    }
+    const claimer = new Claimer(taker, this.#deps)
+    const loop = new Loop(`claimer of queue ${queueId}`, claimer, this.#deps)
+    this.#serving.set(queueId, { pool, claimer, loop })
+    return loop
+  }
+
+  hint(queueId: number, priority: number, turn: number): void {
+    const serving = this.#serving.get(queueId)
+    if (!serving) return
+    serving.claimer.hint(priority, turn)
+    serving.loop.wake()
+  }
+
+  sweep(queueId: number, heads: readonly (number | null)[]): void {
+    const serving = this.#serving.get(queueId)
+    if (!serving) return
+    serving.claimer.sweep(heads)
+    if (serving.claimer.backlogged) serving.loop.wake()
+  }
+
+  reserve({ queueId, delivery }: { queueId: number; delivery: number }): boolean {
+    const serving = this.#serving.get(queueId)
+    if (!serving || serving.claimer.backlogged) return false
+    const { pool } = serving
+    if ((delivery === DELIVERY.at_most_once ? pool.freeSlots() : pool.credit()) === 0) return false
+    pool.reserve(1)
+    return true
+  }
+
+  unreserve({ queueId }: { queueId: number }): void {
+    this.#serving.get(queueId)?.pool.unreserve(1)
+  }
+
+  /** Takes leases that are durable already. They are never dropped: without a definition they end as invalid. */
+  async deliver(leases: Lease[]): Promise<void> {
+    const unknown = leases.filter((lease) => lease.definition === null)
+    if (unknown.length > 0) await this.#define(unknown)
+    const byQueue = new Map<number, Lease[]>()
+    for (const lease of leases) {
+      const now = this.#deps.clock.now()
+      if (lease.definition === null) {
+        this.#end({
+          ...endOf(lease, now),
+          outcome: OUTCOME.canceled,
+          failureClass: 'canceled',
+          error: 'the job no longer exists',
+        })
+        continue
+      }
+      if (startsTooLate(lease.definition, lease.nominalAt, now)) {
+        this.#end({
+          ...endOf(lease, now),
+          outcome: OUTCOME.skipped,
+          failureClass: 'start_deadline',
+          error: 'not started by its deadline',
+        })
+        continue
+      }
+      const list = byQueue.get(lease.queueId)
+      if (list) list.push(lease)
+      else byQueue.set(lease.queueId, [lease])
+    }
+    for (const [queueId, list] of byQueue) this.#serving.get(queueId)?.pool.accept(list)
+  }
+
+  async #define(leases: Lease[]): Promise<void> {
+    const { definitions, stopping, logger } = this.#deps
+    while (!stopping.aborted) {
+      try {
+        const found = await definitions.of(leases)
+        for (const lease of leases) lease.definition = found.get(lease.jobId) ?? null
+        return
+      } catch (error) {
+        logger.debug('definitions cannot be read yet', { error })
+        await pause(RETRY_PAUSE_MS)
+      }
+    }
+  }
+
+  #finish(run: ActiveRun, end: End): void {
+    const { clock, random } = this.#deps
+    if (run.completesItself) void this.#afterOwnTransaction(run, end)
+    else this.#end(judge(run, end, clock.now(), random))
+  }
+
+  /** The handler was to complete the run in its own transaction: the row tells whether that committed. */
+  async #afterOwnTransaction(run: ActiveRun, end: End): Promise<void> {
+    const { db, clock, random, stopping } = this.#deps
+    while (!stopping.aborted) {
+      try {
+        const [live] = await lookAtLeases(db, [run.lease])
+        if (live)
+          this.#end(
+            'threw' in end
+              ? judge(run, end, clock.now(), random)
+              : failed(run, 'handler_error', 'the transaction was not committed', clock.now(), random),
+          )
+        return
+      } catch {
+        await pause(RETRY_PAUSE_MS)
+      }
+    }
+  }
+
+  #end(finish: Finish): void {
+    const { finisher, wakeups } = this.#deps
+    finisher.finish(finish, (outcome) => {
+      if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
+    })
+  }
+
+  /** Takes nothing new, waits for what runs, and gives back the rest. */
+  async drain(graceMs: number): Promise<void> {
+    const { clock, finisher } = this.#deps
+    for (const { pool } of this.#serving.values()) pool.stop()
+    await Promise.all([...this.#serving.values()].map(({ loop }) => loop.stop()))
+    const now = clock.now()
+    for (const pool of this.pools) for (const lease of pool.takeWaiting()) this.#end(releaseOf(lease, now))
+    const until = now + graceMs
+    const busy = () => this.pools.some((pool) => pool.active.size > 0)
+    while (busy() && clock.now() < until) await pause(Math.min(20, Math.max(1, until - clock.now())))
+    for (const pool of this.pools) {
+      for (const run of pool.active) {
+        if (!run.completesItself) this.#end(released(run, clock.now()))
+        pool.giveUp(run, 'stopping')
+      }
+    }
+    await finisher.drained()
+    await this.#support.drained()
+  }
+}
+
+/** Most definitions have no start deadline, and are not parsed to find that out. */
+function startsTooLate(definitionJson: string, nominalAt: Instant, now: Instant): boolean {
+  if (!definitionJson.includes('"startDeadlineMs":')) return false
+  const { startDeadlineMs } = JSON.parse(definitionJson) as Definition
+  return startDeadlineMs !== undefined && now - nominalAt > startDeadlineMs
+}
+
+const endOf = (lease: Lease, now: number) =>
+  ({ kind: 'ended', fence: lease, startedAt: null, finishedAt: now, statusCode: null, result: null }) as const
+
+const releaseOf = (lease: Lease, now: number): Finish => ({
+  kind: 'goes_on',
+  fence: lease,
+  startedAt: null,
+  finishedAt: now,
+  outcome: OUTCOME.released,
+  failureClass: null,
+  statusCode: null,
+  error: null,
+  counted: false,
+  nextDueAt: now,
+  turn: null,
+})

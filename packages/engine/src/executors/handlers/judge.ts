@@ -1,0 +1,138 @@
+import type { Finish } from '../../attempts/finish.sql.ts'
+import { retryDecision } from '../../job/retry.ts'
+import { type FailureClass, OUTCOME } from '../../job/states.ts'
+import type { Instant } from '../../runtime/clock.ts'
+import type { Random } from '../../runtime/random.ts'
+import { withoutNul } from '../../store/arrays.ts'
+import type { ActiveRun } from './active-run.ts'
+import { Verdict } from './verdict.ts'
+
+const MAX_ERROR_CHARACTERS = 4_096
+const MAX_RESULT_BYTES = 65_536
+
+export type End = { returned: unknown } | { threw: unknown }
+
+/** Turns what a handler did into how its attempt ends. */
+export function judge(run: ActiveRun, end: End, now: Instant, random: Random): Finish {
+  const said = 'returned' in end ? end.returned : end.threw
+  if (said instanceof Verdict) return judgeVerdict(run, said, now, random)
+  if ('returned' in end) {
+    const result = resultJson(end.returned)
+    if (run.attempt === 1 && !run.checkpointed && result === null) {
+      return { kind: 'succeeded', fence: run.lease, startedAt: run.startedAt, finishedAt: now }
+    }
+    return { ...ended(run, now), outcome: OUTCOME.succeeded, result }
+  }
+  if (run.aborted === 'canceled')
+    return { ...ended(run, now), outcome: OUTCOME.canceled, failureClass: 'canceled', error: describeError(end.threw) }
+  if (run.aborted === 'stopping') return released(run, now)
+  return failed(run, run.aborted === 'timeout' ? 'timeout' : 'handler_error', describeError(end.threw), now, random)
+}
+
+/** A failure that counts: another attempt after its backoff, or the end. */
+export function failed(
+  run: ActiveRun,
+  failureClass: FailureClass,
+  error: string,
+  now: Instant,
+  random: Random,
+  retryAfterMs?: number,
+): Finish {
+  if (run.lease.atMostOnce && failureClass === 'timeout') {
+    return { ...ended(run, now), outcome: OUTCOME.lost, failureClass: 'timeout', error }
+  }
+  const decision = retryDecision(
+    run.definition.retry,
+    {
+      failures: run.lease.failures + 1,
+      nominalAt: run.lease.nominalAt,
+      now,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    },
+    random,
+  )
+  if (!decision.retry) return { ...ended(run, now), outcome: OUTCOME.failed, failureClass, error }
+  return {
+    ...goesOn(run, now),
+    outcome: OUTCOME.failed,
+    failureClass,
+    error,
+    counted: true,
+    nextDueAt: now + decision.delayMs,
+    turn: null,
+  }
+}
+
+/** Given back: the attempt keeps its number, the failure count stays. */
+export function released(run: ActiveRun, now: Instant): Finish {
+  return { ...goesOn(run, now), outcome: OUTCOME.released, counted: false, nextDueAt: now, turn: null }
+}
+
+function judgeVerdict(run: ActiveRun, { verdict }: Verdict, now: Instant, random: Random): Finish {
+  switch (verdict.kind) {
+    case 'retry_in':
+      return failed(run, 'handler_error', clean(verdict.reason), now, random, verdict.delayMs)
+    case 'fail':
+      return {
+        ...ended(run, now),
+        outcome: OUTCOME.failed,
+        failureClass: 'handler_error',
+        error: clean(verdict.reason),
+      }
+    case 'cancel':
+      return { ...ended(run, now), outcome: OUTCOME.canceled, failureClass: 'canceled', error: clean(verdict.reason) }
+    case 'snooze':
+      return {
+        ...goesOn(run, now),
+        outcome: OUTCOME.snoozed,
+        counted: false,
+        nextDueAt: now + verdict.delayMs,
+        turn: null,
+      }
+  }
+}
+
+const ended = (run: ActiveRun, now: Instant) =>
+  ({
+    kind: 'ended',
+    fence: run.lease,
+    startedAt: run.startedAt,
+    finishedAt: now,
+    failureClass: null,
+    statusCode: null,
+    error: null,
+    result: null,
+  }) as const
+
+const goesOn = (run: ActiveRun, now: Instant) =>
+  ({
+    kind: 'goes_on',
+    fence: run.lease,
+    startedAt: run.startedAt,
+    finishedAt: now,
+    failureClass: null,
+    statusCode: null,
+    error: null,
+  }) as const
+
+/** A result that cannot be stored does not undo the work that was done: it is left out. */
+export function resultJson(value: unknown): string | null {
+  if (value === undefined) return null
+  try {
+    const json = JSON.stringify(value)
+    return json === undefined || Buffer.byteLength(json) > MAX_RESULT_BYTES || json.includes('\\u0000') ? null : json
+  } catch {
+    return null
+  }
+}
+
+function describeError(error: unknown): string {
+  if (error instanceof Error) return clean(error.message === '' ? error.name : `${error.name}: ${error.message}`)
+  try {
+    return clean(typeof error === 'string' ? error : (JSON.stringify(error) ?? String(error)))
+  } catch {
+    return 'an error that cannot be shown'
+  }
+}
+
+const clean = (text: string): string => withoutNul(text.slice(0, MAX_ERROR_CHARACTERS)).toWellFormed()

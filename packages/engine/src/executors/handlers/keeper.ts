@@ -1,0 +1,92 @@
+import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
+import { inLockOrder, type Lease, LOST } from '../../leases/lease.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Step } from '../../runtime/loop.ts'
+import type { Database } from '../../store/database.ts'
+import type { ActiveRun } from './active-run.ts'
+import type { HandlerPool } from './handler-pool.ts'
+
+const TICK_MS = 200
+const MAX_BATCH = 1_000
+/** A handler that ignores its timeout for so long gives its slot back; what it still does is nobody's business. */
+const STUCK_MS = 5_000
+
+interface Held {
+  lease: Lease
+  run: ActiveRun | null
+  pool: HandlerPool
+}
+
+/** At a third of the lease's length: two heartbeats may be lost before it expires. */
+const needsRenewal = (lease: Lease, now: Instant, leaseMs: number): boolean =>
+  lease.leaseUntil !== LOST && lease.leaseUntil < lease.deadline && lease.leaseUntil - now <= (leaseMs * 2) / 3
+
+/**
+ * Keeps this node's leases alive while their handlers run, in batches, and tells handlers what happened to theirs: time is
+ * up, canceled, lost. Work that ends before its first heartbeat is due never causes one.
+ */
+export class Keeper implements Step {
+  readonly #deps: { db: Database; clock: Clock; logger: Logger; leaseMs: number; pools(): HandlerPool[] }
+
+  constructor(deps: { db: Database; clock: Clock; logger: Logger; leaseMs: number; pools(): HandlerPool[] }) {
+    this.#deps = deps
+  }
+
+  async runOnce(): Promise<{ waitMs: number }> {
+    const { clock, leaseMs, pools } = this.#deps
+    const now = clock.now()
+    const due: Held[] = []
+    for (const pool of pools()) {
+      for (const run of pool.active) {
+        if (now >= run.lease.deadline + STUCK_MS) pool.giveUp(run, 'timeout')
+        else if (now >= run.lease.deadline) run.abort('timeout')
+        else if (!run.completesItself && needsRenewal(run.lease, now, leaseMs))
+          due.push({ lease: run.lease, run, pool })
+      }
+      for (const lease of pool.waitingLeases())
+        if (needsRenewal(lease, now, leaseMs)) due.push({ lease, run: null, pool })
+    }
+    for (let i = 0; i < due.length; i += MAX_BATCH) await this.#renew(due.slice(i, i + MAX_BATCH), now)
+    return { waitMs: TICK_MS }
+  }
+
+  /** A run shall stop: its handler is told at once. */
+  cancel(jobId: string, nominalAt: Instant): void {
+    for (const pool of this.#deps.pools()) {
+      for (const run of pool.active)
+        if (run.lease.jobId === jobId && run.lease.nominalAt === nominalAt) run.abort('canceled')
+    }
+  }
+
+  async #renew(batch: Held[], now: Instant): Promise<void> {
+    const { db, leaseMs } = this.#deps
+    const byFence = new Map(batch.map((held) => [`${held.lease.jobId}.${held.lease.nominalAt}`, held]))
+    const fences = inLockOrder(batch.map(({ lease }) => lease))
+    for (const { jobId, nominalAt, cancelRequested } of await renewLeases(db, fences, now + leaseMs)) {
+      const held = byFence.get(`${jobId}.${nominalAt}`)
+      byFence.delete(`${jobId}.${nominalAt}`)
+      if (!held) continue
+      held.lease.leaseUntil = Math.min(now + leaseMs, held.lease.deadline)
+      if (cancelRequested) held.run?.abort('canceled')
+    }
+    if (byFence.size > 0) await this.#notReturned(byFence)
+    for (const pool of new Set(batch.map((held) => held.pool))) pool.refill()
+  }
+
+  async #notReturned(byFence: Map<string, Held>): Promise<void> {
+    const { db, logger } = this.#deps
+    // Not returned: somebody holds the row (the next tick tries again), or the lease is no longer ours.
+    const live = await lookAtLeases(
+      db,
+      [...byFence.values()].map(({ lease }) => lease),
+    )
+    for (const { jobId, nominalAt } of live) byFence.delete(`${jobId}.${nominalAt}`)
+    for (const { run, pool, lease } of byFence.values()) {
+      lease.leaseUntil = LOST
+      if (!run || run.over || run.completesItself || !pool.active.has(run)) continue
+      logger.warn('a lease was lost while its handler was at work', { jobId: lease.jobId, attempt: lease.attempt })
+      pool.giveUp(run, 'lease_lost')
+    }
+  }
+}

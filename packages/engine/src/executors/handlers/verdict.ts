@@ -1,0 +1,30 @@
+import { clockMs } from '../../schedule/duration.ts'
+
+/** What a handler may say instead of just returning or throwing. Return it or throw it. */
+export type VerdictKind =
+  | { kind: 'retry_in'; delayMs: number; reason: string }
+  | { kind: 'fail'; reason: string }
+  | { kind: 'cancel'; reason: string }
+  | { kind: 'snooze'; delayMs: number }
+
+export class Verdict extends Error {
+  override readonly name = 'Verdict'
+  readonly verdict: VerdictKind
+
+  constructor(verdict: VerdictKind) {
+    super(verdict.kind === 'snooze' ? 'snoozed' : verdict.reason)
+    this.verdict = verdict
+  }
+}
+
+export const verdicts = {
+  /** Failed; the next attempt comes after `delay`, whatever the backoff says. Counts as a failure. */
+  retryIn: (delay: string, reason = 'the handler asked for a retry'): Verdict =>
+    new Verdict({ kind: 'retry_in', delayMs: clockMs(delay), reason }),
+  /** Failed for good: no further attempt, a dead letter. */
+  fail: (reason: string): Verdict => new Verdict({ kind: 'fail', reason }),
+  /** The run shall not be performed after all. */
+  cancel: (reason = 'canceled by its handler'): Verdict => new Verdict({ kind: 'cancel', reason }),
+  /** Not now: again after `delay`. Does not count as a failure. */
+  snooze: (delay: string): Verdict => new Verdict({ kind: 'snooze', delayMs: clockMs(delay) }),
+}

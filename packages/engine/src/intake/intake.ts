@@ -1,0 +1,343 @@
+import { BelfryError } from '../errors.ts'
+import { newJobId, shardOfJob, shardOfKey } from '../job/ids.ts'
+import { DELIVERY, OVERLAP } from '../job/states.ts'
+import { dueOf } from '../promotion/due.ts'
+import type { Schedules } from '../promotion/schedules.sql.ts'
+import type { Turns } from '../ready/turn.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
+import { Lanes } from '../runtime/lanes.ts'
+import { pause } from '../runtime/pause.ts'
+import type { Random } from '../runtime/random.ts'
+import type { Registry } from '../shards/registry.sql.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
+import { type Database, isConnectionLost, type Queryable, type Transaction, UnknownOutcome } from '../store/database.ts'
+import { jitterOf } from './jitter.ts'
+import { KEY_KIND, type Key } from './keys.sql.ts'
+import { type NewOneOff, type NewRecurring, putDelayed, putImmediate, putRecurring } from './put-jobs.sql.ts'
+import { putKeyed } from './put-keyed.ts'
+import { type UnderstoodJob, understandJob } from './understand-job.ts'
+
+export interface Created {
+  jobId: string
+  deduplicated: boolean
+}
+
+/** A job that has its id and its place. */
+export interface Prepared {
+  job: NewOneOff | NewRecurring
+  keys: Key[]
+  understood: UnderstoodJob
+}
+
+export interface IntakeDeps {
+  db: Database
+  clock: Clock
+  random: Random
+  registry: Registry
+  schedules: Schedules
+  turns: Turns
+  wakeups: Wakeups
+  shards: number
+}
+
+interface Pending {
+  prepared: Prepared
+  resolve(created: Created): void
+  reject(error: unknown): void
+}
+
+const MAX_BATCH = 1_000
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+const MAX_JOBS_PER_CALL = 10_000
+const LANES = 2
+/** How long a create is sent again while the database is away, before the caller is told. */
+const PATIENCE_MS = 10_000
+const RETRY_PAUSE_MS = 100
+
+/**
+ * New work. Ids are given here, before anything is sent, so that a batch whose commit is unknown can be sent again as it is.
+ * Single creates that come together share a statement; each is answered after the commit that contains it.
+ */
+export class Intake {
+  readonly #deps: IntakeDeps
+  readonly #singles: Lanes<Pending>
+
+  constructor(deps: IntakeDeps) {
+    this.#deps = deps
+    this.#singles = new Lanes({ lanes: LANES, maxBatch: MAX_BATCH, work: (batch) => this.#putSingles(batch) })
+  }
+
+  async create(input: unknown): Promise<Created> {
+    const prepared = await this.#prepare(understandJob(input, { now: this.#deps.clock.now() }), 'runs')
+    if (prepared.keys.length > 0) return (await this.#put([prepared]))[0] as Created
+    return new Promise((resolve, reject) => this.#singles.push({ prepared, resolve, reject }))
+  }
+
+  /** All or nothing. */
+  async createMany(inputs: unknown): Promise<Created[]> {
+    return this.#put(await this.#prepareAll(inputs, 'runs'))
+  }
+
+  /** In a caller's transaction, which may commit much later: nothing is born ready, the owner gives it its turn. */
+  async createIn(tx: Queryable, inputs: unknown): Promise<Created[]> {
+    const prepared = await this.#prepareAll(inputs, 'timers')
+    const now = this.#deps.clock.now()
+    const created = await putKeyed(tx, this.#deps, prepared, now)
+    await this.#deps.wakeups.inTransaction(
+      tx,
+      this.#deps.db.schema,
+      prepared.map(({ job }) => [job.shard, job.dueAt]),
+    )
+    return created
+  }
+
+  async #prepareAll(inputs: unknown, born: 'runs' | 'timers'): Promise<Prepared[]> {
+    if (!Array.isArray(inputs)) throw new BelfryError('invalid_argument', 'createMany takes an array of jobs')
+    if (inputs.length > MAX_JOBS_PER_CALL)
+      throw new BelfryError(
+        'invalid_argument',
+        `at most ${MAX_JOBS_PER_CALL} jobs fit into one call, not ${inputs.length}`,
+      )
+    const now = this.#deps.clock.now()
+    const prepared: Prepared[] = []
+    for (let i = 0; i < inputs.length; i++) {
+      let understood: UnderstoodJob
+      try {
+        understood = understandJob(inputs[i], { now })
+      } catch (error) {
+        throw error instanceof BelfryError ? inPosition(error, i) : error
+      }
+      prepared.push(this.#prepareKnown(understood, born) ?? (await this.#prepare(understood, born)))
+    }
+    return prepared
+  }
+
+  async #prepare(understood: UnderstoodJob, born: 'runs' | 'timers'): Promise<Prepared> {
+    const known = this.#prepareKnown(understood, born)
+    if (known) return known
+    const tenantId = await this.#deps.registry.tenantId(understood.tenant)
+    await this.#deps.registry.queueId(tenantId, understood.queue)
+    return this.#prepareKnown(understood, born) as Prepared
+  }
+
+  /** For a job that has its id already, because SQL created it. */
+  async prepareFor(jobId: string, input: unknown): Promise<Prepared> {
+    const { clock, registry } = this.#deps
+    const understood = understandJob(input, { now: clock.now() })
+    const tenantId = await registry.tenantId(understood.tenant)
+    const queueId = await registry.queueId(tenantId, understood.queue)
+    const place = { tenantId, queueId, shard: shardOfJob(jobId), jobId }
+    return {
+      understood,
+      job: this.#placeOf(understood, place, 'runs'),
+      keys: this.#keysOf(understood, tenantId, jobId),
+    }
+  }
+
+  async putIn(tx: Transaction, prepared: Prepared, now: Instant): Promise<void> {
+    const [created] = await putKeyed(tx, this.#deps, [prepared], now)
+    if (created?.deduplicated) throw new BelfryError('name_taken', `the same request made job ${created.jobId} already`)
+  }
+
+  /** Gives the job its shard and id; null while its tenant or queue is not known yet. */
+  #prepareKnown(understood: UnderstoodJob, born: 'runs' | 'timers'): Prepared | null {
+    const place = this.#deps.registry.knownQueue(understood.tenant, understood.queue)
+    if (!place) return null
+    const { shards, random, clock } = this.#deps
+    const key = understood.idempotency?.key
+    const shard = key === undefined ? Math.floor(random.float() * shards) : shardOfKey(place.tenantId, key, shards)
+    const jobId = newJobId(shard, clock.now(), random)
+    return {
+      understood,
+      job: this.#placeOf(understood, { ...place, shard, jobId }, born),
+      keys: this.#keysOf(understood, place.tenantId, jobId),
+    }
+  }
+
+  #placeOf(
+    understood: UnderstoodJob,
+    at: { shard: number; jobId: string; tenantId: number; queueId: number },
+    born: 'runs' | 'timers',
+  ): NewOneOff | NewRecurring {
+    const { clock, turns, schedules } = this.#deps
+    const now = clock.now()
+    const { when, priority, timeoutMs, name, definitionJson } = understood
+    const common = {
+      ...at,
+      timeoutMs,
+      priority,
+      name,
+      definitionJson,
+      delivery: DELIVERY[understood.definition.delivery ?? 'at_least_once'],
+    }
+    if (when.kind === 'recurring') {
+      const { id, schedule } = schedules.of(when.schedule)
+      const nominalAt = schedule.next(now - 1)
+      if (nominalAt === null)
+        throw new BelfryError('invalid_job', 'the schedule never fires', {
+          complaints: [{ path: 'endAt', message: 'the schedule has no time between now and its end' }],
+        })
+      const jitterMs = jitterOf(at.jobId, when.jitterMs)
+      return {
+        ...common,
+        kind: 'recurring',
+        nominalAt,
+        dueAt: Math.max(now, dueOf(nominalAt, jitterMs, schedule)),
+        scheduleId: id,
+        overlap: OVERLAP[when.overlap],
+        jitterMs,
+        maxRuns: when.maxRuns,
+      }
+    }
+    const dueAt = when.kind === 'now' ? now : when.at
+    if (born === 'runs' && dueAt <= now) return { ...common, kind: 'immediate', dueAt, turn: turns.next(now, priority) }
+    return { ...common, kind: 'delayed', dueAt, turn: null }
+  }
+
+  #keysOf({ idempotency, name }: UnderstoodJob, tenantId: number, jobId: string): Key[] {
+    const { shards, clock } = this.#deps
+    const keys: Key[] = []
+    if (idempotency) {
+      const { key, ttlMs, fingerprint } = idempotency
+      keys.push({
+        shard: shardOfKey(tenantId, key, shards),
+        tenantId,
+        kind: KEY_KIND.idempotency,
+        key,
+        jobId,
+        fingerprint,
+        expiresAt: clock.now() + ttlMs,
+      })
+    }
+    if (name !== null) {
+      keys.push({
+        shard: shardOfKey(tenantId, name, shards),
+        tenantId,
+        kind: KEY_KIND.name,
+        key: name,
+        jobId,
+        fingerprint: null,
+        expiresAt: Number.POSITIVE_INFINITY,
+      })
+    }
+    return keys
+  }
+
+  /** One call, one outcome: a single statement where that is enough, else one transaction. */
+  async #put(prepared: Prepared[]): Promise<Created[]> {
+    const { db, clock } = this.#deps
+    const created = await this.#patiently(async () => {
+      const now = clock.now()
+      if (prepared.some(({ keys }) => keys.length > 0) || prepared.length > MAX_BATCH || kindsOf(prepared).size > 1) {
+        return db.transaction((tx) => putKeyed(tx, this.#deps, prepared, now))
+      }
+      await putPrepared(db, this.#deps.schedules, prepared, now)
+      return prepared.map(({ job }) => ({ jobId: job.jobId, deduplicated: false }))
+    })
+    this.announce(prepared.filter((_, i) => created[i]?.deduplicated === false))
+    return created
+  }
+
+  async #putSingles(batch: Pending[]): Promise<void> {
+    const { db, clock, schedules } = this.#deps
+    const groups = new Map<string, Pending[]>()
+    for (const pending of batch) {
+      const list = groups.get(pending.prepared.job.kind)
+      if (list) list.push(pending)
+      else groups.set(pending.prepared.job.kind, [pending])
+    }
+    for (const group of groups.values()) {
+      try {
+        const prepared = group.map((pending) => pending.prepared)
+        await this.#patiently(() => putPrepared(db, schedules, prepared, clock.now()))
+        this.announce(prepared)
+        for (const { prepared, resolve } of group) resolve({ jobId: prepared.job.jobId, deduplicated: false })
+      } catch (error) {
+        if (group.length === 1 || error instanceof BelfryError) for (const { reject } of group) reject(error)
+        else
+          for (const pending of group)
+            await this.#put([pending.prepared]).then(([created]) => pending.resolve(created as Created), pending.reject)
+      }
+    }
+  }
+
+  /** Sends the same ids again while the database is away; whether the first try committed does not matter. */
+  async #patiently<Result>(put: () => Promise<Result>): Promise<Result> {
+    const { clock } = this.#deps
+    const until = clock.now() + PATIENCE_MS
+    for (;;) {
+      try {
+        return await put()
+      } catch (error) {
+        if (!(error instanceof UnknownOutcome) && !isConnectionLost(error)) throw error
+        if (clock.now() >= until)
+          throw new BelfryError(
+            'database_unavailable',
+            'the database cannot be reached; whether the job was created is unknown',
+            { cause: error },
+          )
+        await pause(RETRY_PAUSE_MS)
+      }
+    }
+  }
+
+  announce(prepared: readonly Prepared[]): void {
+    const { wakeups } = this.#deps
+    for (const { job } of prepared) {
+      if (job.kind === 'immediate') wakeups.ready(job.queueId, job.priority, job.turn as number)
+      else wakeups.timer(job.shard, job.dueAt)
+    }
+  }
+}
+
+const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
+
+/** Inserts jobs that have their ids; in chunks, each bounded in number and bytes. */
+export async function putPrepared(
+  db: Queryable,
+  schedules: Schedules,
+  prepared: readonly Prepared[],
+  now: Instant,
+): Promise<void> {
+  for (const chunk of chunksOf(prepared)) {
+    const jobs = chunk.map(({ job }) => job).sort((a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1))
+    const immediate = jobs.filter((job): job is NewOneOff => job.kind === 'immediate')
+    const delayed = jobs.filter((job): job is NewOneOff => job.kind === 'delayed')
+    const recurring = jobs.filter((job): job is NewRecurring => job.kind === 'recurring')
+    if (immediate.length > 0) await putImmediate(db, immediate, now)
+    if (delayed.length > 0) await putDelayed(db, delayed, now)
+    if (recurring.length > 0) {
+      const uses = chunk.flatMap(({ job, understood }) =>
+        understood.when.kind === 'recurring' ? [{ shard: job.shard, spec: understood.when.schedule }] : [],
+      )
+      const interned = await schedules.intern(db, uses)
+      await putRecurring(db, recurring, now)
+      interned.seenCommitted()
+    }
+  }
+}
+
+function* chunksOf(prepared: readonly Prepared[]): Generator<Prepared[]> {
+  let chunk: Prepared[] = []
+  let bytes = 0
+  for (const item of prepared) {
+    const size = item.job.definitionJson.length
+    if (chunk.length > 0 && (chunk.length >= MAX_BATCH || bytes + size > MAX_BATCH_BYTES)) {
+      yield chunk
+      chunk = []
+      bytes = 0
+    }
+    chunk.push(item)
+    bytes += size
+  }
+  if (chunk.length > 0) yield chunk
+}
+
+const inPosition = (error: BelfryError, position: number): BelfryError =>
+  new BelfryError(error.code, `job ${position}: ${error.message}`, {
+    complaints: error.complaints.map((complaint) => ({
+      ...complaint,
+      path: complaint.path === '' ? `[${position}]` : `[${position}].${complaint.path}`,
+    })),
+    cause: error,
+  })

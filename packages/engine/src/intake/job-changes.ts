@@ -1,0 +1,279 @@
+import { cancelRuns, recordCanceledOneOff } from '../attempts/cancel-runs.sql.ts'
+import { BelfryError } from '../errors.ts'
+import { runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
+import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
+import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
+import { dueOf } from '../promotion/due.ts'
+import { putSkips } from '../promotion/put-skips.sql.ts'
+import { insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { type LockedTimer, lockTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { jitterOf } from './jitter.ts'
+import {
+  checkedJobId,
+  JOB_STATUS,
+  type JobRow,
+  lockJob,
+  noSuchJob,
+  raiseVersionOfRuns,
+  writeJob,
+} from './job-row.sql.ts'
+import { freeName } from './keys.sql.ts'
+import type { UnderstoodJob } from './understand-job.ts'
+
+export interface JobChangesDeps extends DecideDeps {
+  db: Database
+  clock: Clock
+  wakeups: Wakeups
+  shards: number
+  cancelGraceMs: number
+}
+
+export type JobStatus = 'active' | 'paused' | 'completed' | 'canceled'
+
+interface Locked {
+  job: JobRow
+  timer: LockedTimer | null
+  ready: ReadyRun[]
+  /** Timers that others should know of after the commit. */
+  wake: [shard: number, dueAt: Instant][]
+  now: Instant
+}
+
+const LOCK_TIMEOUT_MS = 5_000
+const FOREVER = Number.POSITIVE_INFINITY
+
+/**
+ * Changes of jobs that exist. Each is one transaction that takes the timer first (it is the job's lock), decides under the
+ * old definition every nominal time up to its own instant, and only then changes anything; so no pending time is lost or
+ * doubled by an edit.
+ */
+export class JobChanges {
+  readonly #deps: JobChangesDeps
+
+  constructor(deps: JobChangesDeps) {
+    this.#deps = deps
+  }
+
+  async pause(jobId: string, reason: string | null): Promise<{ status: JobStatus }> {
+    return this.#change(jobId, async (tx, { job, timer, now }) => {
+      if (job.status === JOB_STATUS.paused) return { status: 'paused' }
+      this.#mustHaveFuture(job, timer)
+      await writeTimer(tx, { ...(timer as LockedTimer), dueAt: FOREVER })
+      await writeJob(tx, { ...job, status: JOB_STATUS.paused, pauseReason: reason }, now)
+      return { status: 'paused' }
+    })
+  }
+
+  /** From now on, unless asked otherwise: what fell into the pause is one skip. */
+  async resume(jobId: string): Promise<{ status: JobStatus }> {
+    return this.#change(jobId, async (tx, { job, timer, wake, now }) => {
+      if (job.status !== JOB_STATUS.paused) {
+        this.#mustHaveFuture(job, timer)
+        return { status: 'active' }
+      }
+      const paused = timer as LockedTimer
+      await writeJob(tx, { ...job, status: JOB_STATUS.active, pauseReason: null }, now)
+      if (paused.scheduleId === null || paused.nominalAt === null) {
+        const dueAt = Math.max(now, paused.nominalAt ?? now)
+        await writeTimer(tx, { ...paused, dueAt })
+        wake.push([paused.shard, dueAt])
+        return { status: 'active' }
+      }
+      return { status: await this.#resumeFromNow(tx, { job, timer: paused, wake, now }) }
+    })
+  }
+
+  async #resumeFromNow(
+    tx: Transaction,
+    { job, timer: paused, wake, now }: Omit<Locked, 'ready'> & { timer: LockedTimer },
+  ): Promise<JobStatus> {
+    const known = await this.#scheduleOf(tx, paused)
+    const from = paused.nominalAt as Instant
+    const next = from > now ? from : known.schedule.next(now)
+    if (from <= now) {
+      const count = known.schedule.count(from - 1, now, 10_001)
+      await putSkips(
+        tx,
+        paused,
+        [{ from, to: next ?? now + 1, reason: 'paused', count: count > 10_000 ? null : count }],
+        now,
+      )
+    }
+    if (next === null) {
+      await removeTimer(tx, paused.shard, paused.jobId)
+      await writeJob(tx, { ...job, status: JOB_STATUS.completed, pauseReason: null }, now)
+      return 'completed'
+    }
+    const decidedUntil = from > now ? paused.decidedUntil : known.schedule.latest(now, from - 1)
+    const dueAt = Math.max(now, dueOf(next, paused.jitterMs, known.schedule))
+    await writeTimer(tx, { ...paused, nominalAt: next, decidedUntil, dueAt })
+    wake.push([paused.shard, dueAt])
+    return 'active'
+  }
+
+  /** No more runs. Those that nobody performs yet go; performed ones are asked to stop, unless they may finish. */
+  async cancel(jobId: string, running: 'cancel' | 'finish'): Promise<{ status: JobStatus }> {
+    const { shards, cancelGraceMs, wakeups } = this.#deps
+    const { status, asked } = await this.#change(jobId, async (tx, { job, timer, ready, now }) => {
+      if (job.status === JOB_STATUS.canceled) return { status: 'canceled' as const, asked: [] }
+      if (timer) await removeTimer(tx, job.shard, job.jobId)
+      if (timer && job.oneOff) await recordCanceledOneOff(tx, timer, now)
+      const leased = running === 'cancel' ? 'ask' : 'leave'
+      const { removed, asked } = await cancelRuns(
+        tx,
+        { ...job, nominalAt: null },
+        { now, graceUntil: now + cancelGraceMs, leased },
+      )
+      if (job.oneOff && !timer && removed.length + asked.length === 0 && !(await isAlive(tx, job.shard, job.jobId))) {
+        throw new BelfryError('already_finished', `job ${jobId} has finished already`)
+      }
+      ready.length = 0
+      if (!job.oneOff) await writeJob(tx, { ...job, status: JOB_STATUS.canceled, pauseReason: null }, now)
+      if (job.name !== null) {
+        await freeName(tx, {
+          shard: shardOfKey(job.tenantId, job.name, shards),
+          tenantId: job.tenantId,
+          key: job.name,
+          jobId,
+        })
+      }
+      return { status: 'canceled' as const, asked }
+    })
+    for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
+    return { status }
+  }
+
+  /** One run now, beside the schedule. Its nominal time is its own: never one that the schedule has. */
+  async trigger(jobId: string): Promise<{ runId: string }> {
+    return this.#change(
+      jobId,
+      async (tx, { job, timer, ready, now }) => {
+        const at = this.#mustHaveFuture(job, timer)
+        const known = at.scheduleId === null ? null : await this.#scheduleOf(tx, at)
+        if (at.overlap === OVERLAP.skip && (await isAlive(tx, at.shard, at.jobId))) {
+          throw new BelfryError('overlap', `a run of job ${jobId} is still alive, and the job's overlap policy is skip`)
+        }
+        let nominalAt = Math.max(now, (at.lastTriggerAt ?? 0) + 1)
+        while (known && known.schedule.next(nominalAt - 1) === nominalAt) nominalAt++
+        const run = readyRunOf(at, nominalAt, CAUSE.trigger, this.#deps.turns.next(now, at.priority), now)
+        if ((await insertReadyRuns(tx, [run])).length === 0)
+          throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
+        await writeTimer(tx, { ...at, lastTriggerAt: nominalAt })
+        ready.push(run)
+        return { runId: runIdOf(jobId, nominalAt) }
+      },
+      'decide nothing',
+    )
+  }
+
+  /** A new version of the definition. What was due under the old one has been decided under the old one. */
+  async update(
+    jobId: string,
+    merge: (definitionJson: string, nominalAt: Instant | null) => UnderstoodJob,
+    queueIdOf: (job: UnderstoodJob, tenantId: number) => Promise<number>,
+  ): Promise<{ version: number }> {
+    return this.#change(jobId, async (tx, { job, timer, wake, now }) => {
+      const at = this.#mustHaveFuture(job, timer, 'already_due')
+      const understood = merge(job.definitionJson, at.nominalAt)
+      const version = job.version + 1
+      const next = { ...job, version, definitionJson: understood.definitionJson }
+      await writeJob(tx, next, now)
+      await raiseVersionOfRuns(tx, next)
+      const common = {
+        ...at,
+        jobVersion: version,
+        queueId: await queueIdOf(understood, job.tenantId),
+        timeoutMs: understood.timeoutMs,
+        priority: understood.priority,
+        delivery: DELIVERY[understood.definition.delivery ?? 'at_least_once'],
+      }
+      const planned = await this.#replanned(tx, common, understood, job.status === JOB_STATUS.paused, now)
+      await writeTimer(tx, planned)
+      wake.push([planned.shard, planned.dueAt])
+      return { version }
+    })
+  }
+
+  async #replanned(
+    tx: Transaction,
+    timer: LockedTimer,
+    understood: UnderstoodJob,
+    paused: boolean,
+    now: Instant,
+  ): Promise<LockedTimer> {
+    const { when } = understood
+    if (when.kind !== 'recurring') {
+      if (timer.scheduleId !== null)
+        throw new BelfryError('invalid_job', 'a recurring job cannot become a one-off: cancel it and create anew')
+      const at = when.kind === 'now' ? now : when.at
+      return { ...timer, nominalAt: at, dueAt: paused ? FOREVER : Math.max(now, at) }
+    }
+    if (timer.scheduleId === null)
+      throw new BelfryError('invalid_job', 'a one-off cannot become recurring: cancel it and create anew')
+    const known = this.#deps.schedules.of(when.schedule)
+    const jitterMs = jitterOf(timer.jobId, when.jitterMs)
+    const overlap = OVERLAP[when.overlap]
+    if (known.id === timer.scheduleId && jitterMs === timer.jitterMs) return { ...timer, overlap }
+    const interned = await this.#deps.schedules.intern(tx, [{ shard: timer.shard, spec: when.schedule }])
+    interned.seenCommitted()
+    const nominalAt = known.schedule.next(now)
+    if (nominalAt === null)
+      throw new BelfryError('invalid_job', 'the schedule never fires again', {
+        complaints: [{ path: 'endAt', message: 'the schedule has no time between now and its end' }],
+      })
+    const dueAt = paused ? FOREVER : Math.max(now, dueOf(nominalAt, jitterMs, known.schedule))
+    return { ...timer, scheduleId: known.id, nominalAt, decidedUntil: now, dueAt, jitterMs, overlap }
+  }
+
+  #mustHaveFuture(
+    job: JobRow,
+    timer: LockedTimer | null,
+    code: 'already_finished' | 'already_due' = 'already_finished',
+  ): LockedTimer {
+    if (timer && job.status <= JOB_STATUS.paused) return timer
+    throw new BelfryError(
+      code,
+      code === 'already_due'
+        ? `job ${job.jobId} has become a run, or has finished`
+        : `job ${job.jobId} has no future any more`,
+    )
+  }
+
+  async #scheduleOf(tx: Transaction, timer: LockedTimer) {
+    const scheduleId = timer.scheduleId as string
+    await this.#deps.schedules.load(tx, [{ shard: timer.shard, scheduleId }])
+    const known = this.#deps.schedules.get(scheduleId)
+    if (!known) throw new Error(`the schedule ${scheduleId} of job ${timer.jobId} is missing`)
+    return known
+  }
+
+  async #change<Result>(
+    jobId: string,
+    work: (tx: Transaction, locked: Locked) => Promise<Result>,
+    pending: 'decide' | 'decide nothing' = 'decide',
+  ): Promise<Result> {
+    const { db, clock, wakeups } = this.#deps
+    const id = checkedJobId(jobId)
+    const ready: ReadyRun[] = []
+    const wake: [number, Instant][] = []
+    const result = await db.transaction(async (tx) => {
+      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+      let timer = await lockTimer(tx, shardOfJob(id), id)
+      const job = await lockJob(tx, id)
+      if (!job) throw noSuchJob(id)
+      const now = clock.now()
+      if (pending === 'decide' && timer && job.status === JOB_STATUS.active) {
+        const decided = await decideJob(tx, this.#deps, timer, now, 'nominal')
+        ready.push(...decided.ready)
+        timer = decided.timer as LockedTimer | null
+      }
+      return work(tx, { job, timer, ready, wake, now })
+    })
+    for (const run of ready) wakeups.ready(run.queueId, run.priority, run.turn)
+    for (const [shard, dueAt] of wake) wakeups.timer(shard, dueAt)
+    return result
+  }
+}

@@ -1,0 +1,99 @@
+import { BelfryError } from '../errors.ts'
+import { isJobId, shardOfJob } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+const JOB_STATUS_NUMBERS = { active: 0, paused: 1, completed: 2, canceled: 3 } as const
+export const JOB_STATUS = JOB_STATUS_NUMBERS
+
+const LOCK_JOB = statement(
+  'lock_job',
+  `select j.tenant_id, j.version, j.status, j.name, j.definition, j.pause_reason from belfry.jobs j where j.shard = $1 and j.id = $2 for update`,
+)
+const LOCK_SPEC = statement(
+  'lock_spec',
+  `select s.tenant_id, s.version, case when s.paused_at is null then 0 else 1 end, s.name, s.definition, s.pause_reason
+   from belfry.specs s where s.shard = $1 and s.job_id = $2 for update`,
+)
+const WRITE_JOB = statement(
+  'write_job',
+  `update belfry.jobs j set version = $3, status = $4, name = $5, definition = $6::json, pause_reason = $7, updated_at = to_timestamp($8::float8 / 1000),
+     paused_at = to_timestamp($9::float8 / 1000)
+   where j.shard = $1 and j.id = $2`,
+)
+const WRITE_SPEC = statement(
+  'write_spec',
+  `update belfry.specs s set version = $3, name = $4, definition = $5::json, pause_reason = $6, updated_at = to_timestamp($7::float8 / 1000),
+     paused_at = to_timestamp($8::float8 / 1000)
+   where s.shard = $1 and s.job_id = $2`,
+)
+const RAISE_RUNS = statement(
+  'raise_job_version_of_runs',
+  `update belfry.runs r set job_version = $3 where r.shard = $1 and r.job_id = $2`,
+)
+
+export interface JobRow {
+  shard: number
+  jobId: string
+  oneOff: boolean
+  tenantId: number
+  version: number
+  status: number
+  name: string | null
+  definitionJson: string
+  pauseReason: string | null
+}
+
+type Row = [number, number, number, string | null, string, string | null]
+
+/** The job's definition, wherever it is kept, locked after its timer. Null: there is no such job. */
+export async function lockJob(tx: Queryable, jobId: string): Promise<JobRow | null> {
+  const shard = shardOfJob(jobId)
+  const [recurring] = await tx.query<Row>(LOCK_JOB, [shard, jobId])
+  const [row] = recurring ? [recurring] : await tx.query<Row>(LOCK_SPEC, [shard, jobId])
+  if (!row) return null
+  const [tenantId, version, status, name, definitionJson, pauseReason] = row
+  return { shard, jobId, oneOff: recurring === undefined, tenantId, version, status, name, definitionJson, pauseReason }
+}
+
+export async function writeJob(tx: Queryable, job: JobRow, now: Instant): Promise<void> {
+  const pausedAt = job.status === JOB_STATUS.paused ? now : null
+  if (job.oneOff)
+    await tx.query(WRITE_SPEC, [
+      job.shard,
+      job.jobId,
+      job.version,
+      job.name,
+      job.definitionJson,
+      job.pauseReason,
+      now,
+      pausedAt,
+    ])
+  else
+    await tx.query(WRITE_JOB, [
+      job.shard,
+      job.jobId,
+      job.version,
+      job.status,
+      job.name,
+      job.definitionJson,
+      job.pauseReason,
+      now,
+      pausedAt,
+    ])
+}
+
+/** An attempt performs the definition that is current at its lease: live runs carry the version they will be performed with. */
+export async function raiseVersionOfRuns(tx: Queryable, job: JobRow): Promise<void> {
+  await tx.query(RAISE_RUNS, [job.shard, job.jobId, job.version])
+}
+
+export function checkedJobId(jobId: unknown): string {
+  if (typeof jobId === 'string' && isJobId(jobId)) return jobId
+  throw new BelfryError('invalid_argument', 'a job id looks like 019a8d3e-1f2a-7007-8abc-0123456789ab', {
+    complaints: [{ path: 'jobId', message: 'must be a job id as create() answers it' }],
+  })
+}
+
+export const noSuchJob = (jobId: string): BelfryError => new BelfryError('not_found', `there is no job ${jobId}`)

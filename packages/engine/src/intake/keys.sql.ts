@@ -1,0 +1,103 @@
+import type { Instant } from '../runtime/clock.ts'
+import { ids, instants, numbers, texts } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+export const KEY_KIND = { idempotency: 0, name: 1 } as const
+
+/** In order of their primary key, before anything else: two batches with the same keys in opposite order cannot deadlock. */
+const TAKE = statement(
+  'take_keys',
+  `insert into belfry.keys as k (expires_at, fingerprint, job_id, tenant_id, shard, kind, key)
+   select to_timestamp(u.expires_at / 1000), u.fingerprint, u.job_id, u.tenant_id, u.shard, u.kind, u.key
+   from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[], $5::uuid[], $6::bigint[], $7::float8[])
+     as u (shard, tenant_id, kind, key, job_id, fingerprint, expires_at)
+   order by u.shard, u.tenant_id, u.kind, u.key
+   on conflict (shard, tenant_id, kind, key) do update set expires_at = excluded.expires_at, fingerprint = excluded.fingerprint, job_id = excluded.job_id
+     where k.expires_at <= to_timestamp($8::float8 / 1000)
+   returning shard, tenant_id, kind, key`,
+)
+const READ = statement(
+  'read_keys',
+  `select k.shard, k.tenant_id, k.kind, k.key, k.job_id, k.fingerprint
+   from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[]) as u (shard, tenant_id, kind, key) cross join lateral (
+     select * from belfry.keys k
+     where k.shard = any($1::smallint[]) and k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1) k`,
+)
+/** A name is freed lazily: whoever meets the record of a job that has no future takes it over. */
+const TAKE_OVER = statement(
+  'take_over_name',
+  `update belfry.keys k set job_id = $5
+   where k.shard = $1 and k.tenant_id = $2 and k.kind = ${KEY_KIND.name} and k.key = $3 and k.job_id = $4
+     and not exists (select from belfry.jobs j where j.shard = $6 and j.id = $4 and j.status < 2)
+     and not exists (select from belfry.timers t where t.shard = $6 and t.job_id = $4)
+     and not exists (select from belfry.runs r where r.shard = $6 and r.job_id = $4)`,
+)
+const FREE = statement(
+  'free_names',
+  `delete from belfry.keys k where k.shard = $1 and k.tenant_id = $2 and k.kind = ${KEY_KIND.name} and k.key = $3 and k.job_id = $4 returning k.key`,
+)
+const HOLDER_OF = statement(
+  'name_holder',
+  `select k.job_id from belfry.keys k where k.shard = $1 and k.tenant_id = $2 and k.kind = ${KEY_KIND.name} and k.key = $3`,
+)
+
+export interface Key {
+  shard: number
+  tenantId: number
+  kind: number
+  key: string
+  jobId: string
+  /** Null for names. */
+  fingerprint: string | null
+  expiresAt: Instant
+}
+
+export const keyText = (key: Pick<Key, 'shard' | 'tenantId' | 'kind' | 'key'>): string =>
+  `${key.shard}.${key.tenantId}.${key.kind}.${key.key}`
+
+const arraysOf = (keys: readonly Key[]): string[] => [
+  numbers(keys.map((key) => key.shard)),
+  numbers(keys.map((key) => key.tenantId)),
+  numbers(keys.map((key) => key.kind)),
+  texts(keys.map((key) => key.key)),
+]
+
+/** Answers the keys that are now ours. Keys are unique within the batch. */
+export async function takeKeys(tx: Queryable, keys: readonly Key[], now: Instant): Promise<Set<string>> {
+  const rows = await tx.query<[number, number, number, string]>(TAKE, [
+    ...arraysOf(keys),
+    ids(keys.map((key) => key.jobId)),
+    numbers(keys.map((key) => key.fingerprint)),
+    instants(keys.map((key) => key.expiresAt)),
+    now,
+  ])
+  return new Set(rows.map(([shard, tenantId, kind, key]) => keyText({ shard, tenantId, kind, key })))
+}
+
+export async function readKeys(
+  tx: Queryable,
+  keys: readonly Key[],
+): Promise<Map<string, { jobId: string; fingerprint: string | null }>> {
+  const rows = await tx.query<[number, number, number, string, string, string | null]>(READ, arraysOf(keys))
+  return new Map(
+    rows.map(([shard, tenantId, kind, key, jobId, fingerprint]) => [
+      keyText({ shard, tenantId, kind, key }),
+      { jobId, fingerprint },
+    ]),
+  )
+}
+
+export async function takeOverName(
+  tx: Queryable,
+  key: Key,
+  heldBy: { jobId: string; shard: number },
+): Promise<boolean> {
+  await tx.query(TAKE_OVER, [key.shard, key.tenantId, key.key, heldBy.jobId, key.jobId, heldBy.shard])
+  const [row] = await tx.query<[string]>(HOLDER_OF, [key.shard, key.tenantId, key.key])
+  return row?.[0] === key.jobId
+}
+
+export async function freeName(tx: Queryable, key: Pick<Key, 'shard' | 'tenantId' | 'key' | 'jobId'>): Promise<void> {
+  await tx.query(FREE, [key.shard, key.tenantId, key.key, key.jobId])
+}

@@ -1,0 +1,32 @@
+import { BelfryError } from '../errors.ts'
+import type { Definition } from '../job/definition.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { inputOf } from './input-of.ts'
+import { type UnderstoodJob, understandJob } from './understand-job.ts'
+
+const TIMES = ['runAt', 'delay', 'cron', 'every'] as const
+const FIXED = ['name', 'tenant', 'idempotencyKey', 'idempotencyTtl'] as const
+
+/** Lays a patch over a stored definition: what it names replaces, null takes away, a new time replaces the old one. */
+export function mergeUpdate(
+  definitionJson: string,
+  patch: unknown,
+  at: { now: Instant; nominalAt: Instant | null },
+): UnderstoodJob {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
+    throw new BelfryError('invalid_argument', 'an update is an object with the fields that change')
+  }
+  for (const field of FIXED) {
+    if (field in patch)
+      throw new BelfryError('invalid_job', `${field} cannot be changed: create the job anew`, {
+        complaints: [{ path: field, message: 'cannot be changed' }],
+      })
+  }
+  const { name, ...input } = inputOf(JSON.parse(definitionJson) as Definition, at.nominalAt)
+  if (TIMES.some((field) => field in patch)) {
+    for (const field of [...TIMES, 'timezone', 'startAt', 'endAt']) delete input[field]
+  }
+  const merged = { ...input, ...patch } as Record<string, unknown>
+  for (const [field, value] of Object.entries(merged)) if (value === null && field !== 'payload') delete merged[field]
+  return understandJob(name === undefined ? merged : { ...merged, name }, { now: at.now })
+}

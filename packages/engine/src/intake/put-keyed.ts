@@ -1,0 +1,88 @@
+import { BelfryError } from '../errors.ts'
+import { shardOfJob } from '../job/ids.ts'
+import type { Schedules } from '../promotion/schedules.sql.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable, Transaction } from '../store/database.ts'
+import { type Created, type Prepared, putPrepared } from './intake.ts'
+import { KEY_KIND, type Key, keyText, readKeys, takeKeys, takeOverName } from './keys.sql.ts'
+
+const LOCK_TIMEOUT_MS = 1_000
+
+/**
+ * Takes the keys first, in order, then inserts what is new. A key that another transaction is just taking is waited for a
+ * second at most, then the caller hears `in_progress`. The same key twice in one batch is one job.
+ */
+export async function putKeyed(
+  tx: Queryable | Transaction,
+  deps: { schedules: Schedules },
+  prepared: readonly Prepared[],
+  now: Instant,
+): Promise<Created[]> {
+  const keyed = prepared.filter(({ keys }) => keys.length > 0)
+  const existing = keyed.length === 0 ? new Map<Prepared, string>() : await claimKeys(tx, keyed, now)
+  const fresh = prepared.filter((item) => !existing.has(item))
+  await putPrepared(tx, deps.schedules, fresh, now)
+  return prepared.map((item) => ({ jobId: existing.get(item) ?? item.job.jobId, deduplicated: existing.has(item) }))
+}
+
+/** Answers the jobs that exist already, by idempotency key. Throws if a key or name belongs to something else. */
+async function claimKeys(
+  tx: Queryable | Transaction,
+  keyed: readonly Prepared[],
+  now: Instant,
+): Promise<Map<Prepared, string>> {
+  const existing = new Map<Prepared, string>()
+  const owners = new Map<string, { item: Prepared; key: Key }>()
+  for (const item of keyed) {
+    for (const key of item.keys) {
+      const first = owners.get(keyText(key))
+      if (!first) owners.set(keyText(key), { item, key })
+      else if (key.kind === KEY_KIND.name && !existing.has(item)) throw nameTaken(key.key)
+      else if (first.key.fingerprint !== key.fingerprint) throw mismatch(key.key)
+      else existing.set(item, first.item.job.jobId)
+    }
+  }
+  const keys = [...owners.values()].map(({ key }) => key)
+  const taken = await takeWithin(tx, keys, now)
+  const missing = keys.filter((key) => !taken.has(keyText(key)))
+  if (missing.length === 0) return existing
+  const held = await readKeys(tx, missing)
+  // Idempotency keys first: a request that is answered by its first job does not ask for the name again.
+  for (const key of missing.sort((a, b) => a.kind - b.kind)) {
+    const holder = held.get(keyText(key))
+    const { item } = owners.get(keyText(key)) as { item: Prepared }
+    if (!holder || existing.has(item)) continue
+    if (key.kind === KEY_KIND.idempotency) {
+      if (holder.fingerprint !== key.fingerprint) throw mismatch(key.key)
+      for (const other of keyed)
+        if (other.keys.some((one) => keyText(one) === keyText(key))) existing.set(other, holder.jobId)
+    } else if (!(await takeOverName(tx, key, { jobId: holder.jobId, shard: shardOfJob(holder.jobId) }))) {
+      throw nameTaken(key.key)
+    }
+  }
+  return existing
+}
+
+async function takeWithin(tx: Queryable | Transaction, keys: readonly Key[], now: Instant): Promise<Set<string>> {
+  try {
+    if ('setLockTimeout' in tx) await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+    return await takeKeys(tx, keys, now)
+  } catch (error) {
+    if ((error as { code?: string }).code === '55P03') {
+      throw new BelfryError('in_progress', 'a request with the same key is still under way: try again', {
+        cause: error,
+      })
+    }
+    throw error
+  }
+}
+
+const nameTaken = (name: string): BelfryError =>
+  new BelfryError('name_taken', `another job is called "${name}"`, {
+    complaints: [{ path: 'name', message: `another job is called "${name}"` }],
+  })
+
+const mismatch = (key: string): BelfryError =>
+  new BelfryError('idempotency_mismatch', `the idempotency key "${key}" was used with another request`, {
+    complaints: [{ path: 'idempotencyKey', message: 'was used with another request' }],
+  })

@@ -1,0 +1,64 @@
+import { RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { ids, instants, numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import type { Fence } from './lease.ts'
+
+/**
+ * Extends the leases that are listed, and no others, up to their deadline. A lease whose run shall be canceled is reported
+ * but not extended: the cancel has set its end.
+ */
+const RENEW = statement(
+  'renew_leases',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
+   ), held as (
+     select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested
+     from u cross join lateral (
+       select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested from belfry.runs r
+       where r.shard = any($1::smallint[]) and r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+         and r.attempt = u.attempt and r.holder = u.holder
+       limit 1 for update skip locked) r
+   ), renewed as (
+     update belfry.runs r set lease_until = least(to_timestamp($6::float8 / 1000), r.deadline)
+     from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at and not h.cancel_requested
+   )
+   select h.job_id, h.nominal_at, h.cancel_requested from held h`,
+)
+
+/** Which of these fences are live: asked about what a batch did not return, since a locked row is passed over. */
+const LOOK = statement(
+  'look_at_leases',
+  `select u.job_id, to_timestamp(u.nominal_at / 1000), r.cancel_requested
+   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
+   cross join lateral (
+     select r.cancel_requested from belfry.runs r
+     where r.shard = any($1::smallint[]) and r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+       and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
+)
+
+export interface HeldLease {
+  jobId: string
+  nominalAt: Instant
+  cancelRequested: boolean
+}
+
+export const fenceArrays = (fences: readonly Fence[]): string[] => [
+  numbers(fences.map((fence) => fence.shard)),
+  ids(fences.map((fence) => fence.jobId)),
+  instants(fences.map((fence) => fence.nominalAt)),
+  numbers(fences.map((fence) => fence.attempt)),
+  numbers(fences.map((fence) => fence.holder)),
+]
+
+type Row = [string, Instant, boolean]
+const heldOf = ([jobId, nominalAt, cancelRequested]: Row): HeldLease => ({ jobId, nominalAt, cancelRequested })
+
+export async function renewLeases(db: Queryable, fences: readonly Fence[], until: Instant): Promise<HeldLease[]> {
+  return (await db.query<Row>(RENEW, [...fenceArrays(fences), until])).map(heldOf)
+}
+
+export async function lookAtLeases(db: Queryable, fences: readonly Fence[]): Promise<HeldLease[]> {
+  return (await db.query<Row>(LOOK, fenceArrays(fences))).map(heldOf)
+}

@@ -1,0 +1,37 @@
+import type { Instant } from '../runtime/clock.ts'
+
+/** The fence of one attempt: every write for it names all of this, and changes nothing if it is not the live lease. */
+export interface Fence {
+  shard: number
+  jobId: string
+  nominalAt: Instant
+  attempt: number
+  holder: string
+}
+
+/** One attempt that this node may perform. */
+export interface Lease extends Fence {
+  tenantId: number
+  queueId: number
+  jobVersion: number
+  failures: number
+  dueAt: Instant
+  leasedAt: Instant
+  /** As far as this node knows; renewed by the keeper. An expired lease is not started. */
+  leaseUntil: Instant
+  deadline: Instant
+  atMostOnce: boolean
+  oneOff: boolean
+  /** The definition's JSON. For a one-off it comes with the lease; a recurring job's is cached by version. */
+  definition: string | null
+}
+
+/** Shard, job and nominal time: the order in which every batch takes its rows, so that two batches cannot deadlock. */
+export function inLockOrder<Item extends { shard: number; jobId: string; nominalAt: Instant }>(items: Item[]): Item[] {
+  return items.sort(
+    (a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : a.jobId > b.jobId ? 1 : a.nominalAt - b.nominalAt),
+  )
+}
+
+/** A lease that is known to be lost. */
+export const LOST: Instant = 0

@@ -1,0 +1,81 @@
+import { DELIVERY, RUN_STATE } from '../job/states.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { pause } from '../runtime/pause.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import type { Lease } from './lease.ts'
+
+const TERMINATE = statement(
+  'terminate_backend',
+  `select pg_terminate_backend(a.pid) from pg_stat_activity a where a.pid = $1 and a.backend_start <= to_timestamp($2::float8 / 1000)`,
+)
+const LEASES_OF = statement(
+  'leases_of_holder',
+  `select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.due_at, r.leased_at, r.lease_until, r.deadline, r.delivery,
+     r.one_off, (select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id)
+   from belfry.runs r where r.state = ${RUN_STATE.leased} and r.holder = $1`,
+)
+
+type Row = [
+  number,
+  string,
+  Instant,
+  number,
+  number,
+  number,
+  number,
+  number,
+  Instant,
+  Instant,
+  Instant,
+  Instant,
+  number,
+  boolean,
+  string | null,
+]
+
+const LOOK_AGAIN_MS = 100
+/** The pid may have been given to somebody else since; a backend younger than the statement is not ours. */
+const CLOCK_SLACK_MS = 1_000
+
+/**
+ * A leasing statement's connection was lost: it may have committed, may never, or may still be at work. The backend is
+ * ended and waited for, then the runs of exactly this statement's holder are asked for. Waits while the database is away.
+ */
+export async function recoverLeases(
+  deps: { db: Queryable; clock: Clock; logger: Logger },
+  lost: { holder: string; backendPid: number; sentAt: Instant },
+  signal: AbortSignal,
+): Promise<Lease[]> {
+  while (!signal.aborted) {
+    try {
+      const still = await deps.db.query(TERMINATE, [lost.backendPid, lost.sentAt + CLOCK_SLACK_MS])
+      if (still.length === 0)
+        return (await deps.db.query<Row>(LEASES_OF, [lost.holder])).map((row) => leaseOf(row, lost.holder))
+    } catch (error) {
+      deps.logger.debug('the database does not answer yet', { error })
+    }
+    await pause(LOOK_AGAIN_MS)
+  }
+  return []
+}
+
+const leaseOf = (row: Row, holder: string): Lease => ({
+  shard: row[0],
+  jobId: row[1],
+  nominalAt: row[2],
+  attempt: row[3],
+  holder,
+  tenantId: row[4],
+  queueId: row[5],
+  jobVersion: row[6],
+  failures: row[7],
+  dueAt: row[8],
+  leasedAt: row[9],
+  leaseUntil: row[10],
+  deadline: row[11],
+  atMostOnce: row[12] === DELIVERY.at_most_once,
+  oneOff: row[13],
+  definition: row[14],
+})

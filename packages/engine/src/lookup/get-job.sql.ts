@@ -1,0 +1,25 @@
+import { createdAtOf, isJobId, shardOfJob } from '../job/ids.ts'
+import { DAY_MS } from '../schedule/duration.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { JOB_COLUMNS, jobPlaces } from './job-places.sql.ts'
+import { type JobRow, type JobView, jobViewOf } from './job-view.ts'
+
+/**
+ * One statement over all places of the shard, so one snapshot: a job is found wherever it is just moving to. Nothing of a
+ * job has ended before it was created, which leaves out the days before that; one day of slack is for clocks.
+ */
+const GET = statement(
+  'get_job',
+  `select ${JOB_COLUMNS}
+   from (select) one ${jobPlaces('$1::smallint', '$2::uuid', 'to_timestamp($3::float8 / 1000)')}
+   where j.id is not null or s.job_id is not null`,
+)
+
+/** Null: there is no such job, or it is another tenant's. */
+export async function getJob(db: Queryable, tenantId: number | null, jobId: string): Promise<JobView | null> {
+  if (!isJobId(jobId)) return null
+  const [row] = await db.query<JobRow>(GET, [shardOfJob(jobId), jobId, createdAtOf(jobId) - DAY_MS])
+  if (row === undefined || (tenantId !== null && row[1] !== tenantId)) return null
+  return jobViewOf(row)
+}

@@ -1,0 +1,47 @@
+import { OUTCOME } from '../job/states.ts'
+
+/**
+ * Where a job can be, as joins that every look-up of jobs shares: each by primary key, except its last run, which comes
+ * from `attempts_by_run` of the days since `since`. The caller says how shard, id and `since` (a timestamptz) are written.
+ *
+ * The last run is the one with the latest nominal time. Within a run it is the end that came last, not the one with the
+ * highest number: a run that is canceled between two attempts ends with the number 0.
+ */
+export const jobPlaces = (shard: string, id: string, since: string): string => `
+   left join lateral (
+     select j.id, j.tenant_id, j.version, j.status, j.name, j.updated_at, j.paused_at, j.pause_reason, j.definition
+     from belfry.jobs j where j.shard = ${shard} and j.id = ${id} limit 1) j on true
+   left join lateral (
+     select s.job_id, s.tenant_id, s.version, s.name, s.updated_at, s.paused_at, s.pause_reason, s.definition
+     from belfry.specs s where s.shard = ${shard} and s.job_id = ${id} limit 1) s on true
+   left join lateral (
+     select t.nominal_at, t.due_at from belfry.timers t where t.shard = ${shard} and t.job_id = ${id} limit 1) t on true
+   left join lateral (
+     select r.nominal_at, r.due_at, r.state from belfry.runs r where r.shard = ${shard} and r.job_id = ${id}
+     order by r.nominal_at desc limit 1) r on true
+   left join lateral (
+     select d.nominal_at, d.failure_class, d.error, d.died_at from belfry.dead_letters d where d.shard = ${shard} and d.job_id = ${id}
+     order by d.nominal_at desc limit 1) d on true
+   left join lateral (
+     select a.nominal_at, a.outcome, a.failure_class, a.error, a.finished_at from belfry.attempts a
+     where a.shard = ${shard} and a.job_id = ${id} and a.finished_at >= ${since} and a.final
+     order by a.nominal_at desc, a.finished_at desc limit 1) a on true`
+
+/** Of a one-off that is over, its last run decides; a dead letter stands for one whose history has expired. */
+export const JOB_STATUS = `case
+     when j.id is not null then case j.status when 1 then 'paused' when 2 then 'completed' when 3 then 'canceled' else 'active' end
+     when t.due_at = 'infinity' and s.paused_at is not null then 'paused'
+     when t.due_at is not null or r.state is not null then 'active'
+     when a.outcome = ${OUTCOME.succeeded} then 'succeeded'
+     when a.outcome = ${OUTCOME.canceled} then 'canceled'
+     when a.outcome is not null or d.nominal_at is not null then 'failed'
+     else 'completed' end`
+
+/** In the order of `JobRow`. */
+export const JOB_COLUMNS = `coalesce(j.id, s.job_id), coalesce(j.tenant_id, s.tenant_id),
+     (select n.name from belfry.tenants n where n.id = coalesce(j.tenant_id, s.tenant_id)), ${JOB_STATUS}, j.id is null, coalesce(j.name, s.name),
+     coalesce(j.version, s.version), coalesce(j.updated_at, s.updated_at), coalesce(j.paused_at, s.paused_at), coalesce(j.pause_reason, s.pause_reason),
+     case when j.id is not null then j.definition else s.definition end, t.nominal_at, t.due_at, r.nominal_at, r.due_at, r.state,
+     coalesce(a.nominal_at, d.nominal_at), coalesce(a.outcome, case when d.nominal_at is not null then ${OUTCOME.failed} end),
+     case when a.nominal_at is not null then a.failure_class else d.failure_class end,
+     case when a.nominal_at is not null then a.error else d.error end, coalesce(a.finished_at, d.died_at)`

@@ -1,0 +1,131 @@
+import {
+  DEFAULT_PRIORITY,
+  DEFAULT_TIMEOUT_MS,
+  type Definition,
+  type RetryPolicy,
+  type ScheduleSpec,
+} from '../job/definition.ts'
+import { createdAtOf, runIdOf } from '../job/ids.ts'
+import { FAILURE_CLASS, type FailureClass, nameOf, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { type FinalStatus, finalStatusOf } from './run-view.ts'
+
+export const JOB_STATUSES = ['active', 'paused', 'completed', 'canceled', 'succeeded', 'failed'] as const
+
+/** A one-off is active or paused, then succeeded, failed or canceled; one whose history has expired is just completed. */
+export type JobViewStatus = (typeof JOB_STATUSES)[number]
+
+export interface LastRun {
+  id: string
+  status: FinalStatus
+  finishedAt: Date
+  failureClass: FailureClass | null
+  error: string | null
+}
+
+export interface JobView {
+  jobId: string
+  tenant: string
+  name: string | null
+  status: JobViewStatus
+  /** `{ runAt }` for a one-off with a time of its own; null for one that was to run at once. */
+  schedule: ScheduleSpec | { runAt: Date } | null
+  queue: string
+  priority: number
+  payload: unknown
+  payloadRef: string | null
+  labels: Record<string, string>
+  retry: RetryPolicy | null
+  timeoutMs: number
+  /** The nominal time to come; of a one-off that has become a run, when that may start. Null while paused or running. */
+  nextRunAt: Date | null
+  /** The last run that has ended. */
+  lastRun: LastRun | null
+  version: number
+  createdAt: Date
+  updatedAt: Date
+  pausedAt: Date | null
+  pausedReason: string | null
+}
+
+export type JobRow = readonly [
+  jobId: string,
+  tenantId: number,
+  tenant: string | null,
+  status: JobViewStatus,
+  isOneOff: boolean,
+  name: string | null,
+  version: number,
+  updatedAt: Instant,
+  pausedAt: Instant | null,
+  pauseReason: string | null,
+  definition: string,
+  timerNominalAt: Instant | null,
+  timerDueAt: Instant | null,
+  runNominalAt: Instant | null,
+  runDueAt: Instant | null,
+  runState: number | null,
+  lastNominalAt: Instant | null,
+  lastOutcome: number | null,
+  lastFailureClass: number | null,
+  lastError: string | null,
+  lastFinishedAt: Instant | null,
+]
+
+/** A one-off that is due within this time of its creation was to run at once. */
+const AT_ONCE_MS = 1_000
+
+export function jobViewOf(row: JobRow): JobView {
+  const [jobId, , tenant, status, , name, version, updatedAt, pausedAt, pauseReason, json] = row
+  const definition = JSON.parse(json) as Partial<Definition>
+  return {
+    jobId,
+    tenant: tenant ?? '',
+    name: name ?? definition.name ?? null,
+    status,
+    schedule: scheduleOf(row, definition),
+    queue: definition.queue ?? 'default',
+    priority: definition.priority ?? DEFAULT_PRIORITY,
+    payload: definition.payload ?? null,
+    payloadRef: definition.payloadRef ?? null,
+    labels: definition.labels ?? {},
+    retry: definition.retry ?? null,
+    timeoutMs: definition.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    nextRunAt: dateOf(nextRunAtOf(row)),
+    lastRun: lastRunOf(row),
+    version,
+    createdAt: new Date(createdAtOf(jobId)),
+    updatedAt: new Date(updatedAt),
+    pausedAt: dateOf(pausedAt),
+    pausedReason: pauseReason,
+  }
+}
+
+export const dateOf = (instant: Instant | null): Date | null =>
+  instant === null || !Number.isFinite(instant) ? null : new Date(instant)
+
+function scheduleOf(row: JobRow, definition: Partial<Definition>): JobView['schedule'] {
+  if (definition.schedule !== undefined) return definition.schedule
+  const nominalAt = row[11] ?? row[13] ?? row[16]
+  if (!row[4] || nominalAt === null) return null
+  const waited = nominalAt - createdAtOf(row[0])
+  return waited >= 0 && waited < AT_ONCE_MS ? null : { runAt: new Date(nominalAt) }
+}
+
+function nextRunAtOf(row: JobRow): Instant | null {
+  const [timerNominalAt, timerDueAt, , runDueAt, runState] = [row[11], row[12], row[13], row[14], row[15]]
+  if (timerDueAt !== null) return Number.isFinite(timerDueAt) ? timerNominalAt : null
+  return row[4] && runState !== null && runState !== RUN_STATE.leased ? runDueAt : null
+}
+
+function lastRunOf(row: JobRow): LastRun | null {
+  const [nominalAt, outcome, failureClass, error, finishedAt] = [row[16], row[17], row[18], row[19], row[20]]
+  if (nominalAt === null || outcome === null || finishedAt === null) return null
+  return {
+    id: runIdOf(row[0], nominalAt),
+    status: finalStatusOf(outcome),
+    finishedAt: new Date(finishedAt),
+    failureClass: failureClass === null ? null : (nameOf(FAILURE_CLASS, failureClass) ?? null),
+    error,
+  }
+}

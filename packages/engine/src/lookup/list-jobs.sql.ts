@@ -1,0 +1,81 @@
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { JOB_COLUMNS, JOB_STATUS, jobPlaces } from './job-places.sql.ts'
+import { JOB_STATUSES, type JobRow, type JobView, type JobViewStatus, jobViewOf } from './job-view.ts'
+import {
+  AFTER_ALL,
+  checkWord,
+  limitOf,
+  MAX_SCANNED,
+  type Page,
+  type PageRequest,
+  readCursor,
+  UUID,
+  writeCursor,
+} from './page.ts'
+
+/** The instant in an id, a day earlier: what has ended of a job stands in the days since. */
+const SINCE = `to_timestamp(('x' || translate(substr(c.id::text, 1, 13), '-', ''))::bit(48)::bigint / 1000.0 - 86400)`
+
+/**
+ * Newest first, by id: `jobs_by_tenant` and `specs_by_tenant` each give their newest below the cursor, already in order, and
+ * no more of them are looked at than `$6`. Only then do the filters decide, each job by its places' primary keys; the
+ * planner stops at the limit. The first column says where the scan ended, in a row of its own if nothing was found.
+ */
+const LIST = statement(
+  'list_jobs',
+  `with scanned as materialized (
+     select c.id, c.shard from (
+       (select j.id, j.shard from belfry.jobs j where j.tenant_id = $1 and j.id < $2::uuid order by j.id desc limit $6)
+       union all
+       (select s.job_id, s.shard from belfry.specs s where s.tenant_id = $1 and s.job_id < $2::uuid order by s.job_id desc limit $6)
+     ) c order by c.id desc limit $6
+   )
+   select ending.id, page.* from (
+     select (select c.id from scanned c order by c.id offset 0 limit 1) as id where (select count(*) from scanned) = $6
+     union all select null where (select count(*) from scanned) < $6
+   ) ending left join lateral (
+     select ${JOB_COLUMNS}
+     from scanned c ${jobPlaces('c.shard', 'c.id', SINCE)}
+     where (j.id is not null or s.job_id is not null)
+       and ($3::text is null or ${JOB_STATUS} = $3)
+       and ($4::text is null or coalesce(j.definition, s.definition) ->> 'queue' = $4)
+       and ($5::text is null or coalesce(j.name, s.name) = $5)
+     order by c.id desc limit $7) page on true`,
+)
+
+/** A status is found out from history, job by job: fewer are looked at. */
+const MAX_SCANNED_FOR_STATUS = 2_000
+
+export interface ListJobs extends PageRequest {
+  tenantId: number
+  status?: JobViewStatus
+  queue?: string
+  name?: string
+}
+
+export async function listJobs(db: Queryable, request: ListJobs): Promise<Page<JobView>> {
+  const { tenantId, status, queue, name } = request
+  checkWord('status', status, JOB_STATUSES)
+  const limit = limitOf(request)
+  const [before] = readCursor(request, [UUID]) ?? [AFTER_ALL]
+  const scan = scanOf(request, limit)
+  const rows = await db.query<[string | null, ...JobRow] | [string | null, null]>(LIST, [
+    tenantId,
+    before,
+    status ?? null,
+    queue ?? null,
+    name ?? null,
+    scan,
+    limit + 1,
+  ])
+  const items = rows.flatMap((row) => (row[1] === null ? [] : [jobViewOf(row.slice(1) as unknown as JobRow)]))
+  const scanEnd = rows[0]?.[0] ?? null
+  const last = items.length > limit ? items[limit - 1]?.jobId : scanEnd
+  return { items: items.slice(0, limit), nextCursor: last ? writeCursor([last]) : null }
+}
+
+function scanOf({ status, queue, name }: ListJobs, limit: number): number {
+  if (status !== undefined) return Math.max(MAX_SCANNED_FOR_STATUS, limit + 1)
+  return queue !== undefined || name !== undefined ? MAX_SCANNED : limit + 1
+}

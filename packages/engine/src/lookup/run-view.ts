@@ -1,0 +1,141 @@
+import { runIdOf } from '../job/ids.ts'
+import {
+  CAUSE,
+  type Cause,
+  FAILURE_CLASS,
+  type FailureClass,
+  nameOf,
+  OUTCOME,
+  type Outcome,
+  RUN_STATE,
+} from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+
+const LIVE_STATUSES = ['waiting', 'blocked', 'ready', 'running'] as const
+const FINAL_STATUSES = ['succeeded', 'failed', 'canceled', 'lost', 'skipped'] as const
+export const RUN_STATUSES = [...LIVE_STATUSES, ...FINAL_STATUSES] as const
+
+export type FinalStatus = (typeof FINAL_STATUSES)[number]
+export type RunStatus = (typeof RUN_STATUSES)[number]
+
+/** A run as lists show it. */
+export interface RunSummary {
+  id: string
+  jobId: string
+  tenant: string
+  nominalAt: Date
+  /** When it may start; of a run that is over, when its last attempt might. */
+  dueAt: Date
+  status: RunStatus
+  /** The number of its latest attempt: 0 before the first. */
+  attempt: number
+  failures: number
+  queue: string
+  cause: Cause | null
+  jobVersion: number
+  result: unknown
+  progress: unknown
+  /** Of the last attempt that has ended. */
+  failureClass: FailureClass | null
+  error: string | null
+  finishedAt: Date | null
+}
+
+export interface AttemptView {
+  /** 0: the run ended without ever being performed. */
+  number: number
+  counted: boolean
+  status: Outcome | 'unknown'
+  failureClass: FailureClass | null
+  error: string | null
+  statusCode: number | null
+  /** A number of 64 bits, in decimal. */
+  holder: string | null
+  leasedAt: Date | null
+  startedAt: Date | null
+  finishedAt: Date
+  durationMs: number | null
+}
+
+export interface RunView extends RunSummary {
+  cancelRequested: boolean
+  leaseUntil: Date | null
+  /** Those that have ended, oldest first; of very many, the last thousand. */
+  attempts: AttemptView[]
+}
+
+export const failureClassOf = (value: number | null): FailureClass | null =>
+  value === null ? null : (nameOf(FAILURE_CLASS, value) ?? null)
+
+export const causeOf = (value: number): Cause | null => nameOf(CAUSE, value) ?? null
+
+export function finalStatusOf(outcome: number): FinalStatus {
+  const name = nameOf(OUTCOME, outcome)
+  return FINAL_STATUSES.find((status) => status === name) ?? 'failed'
+}
+
+export function liveStatusOf(state: number): RunStatus {
+  if (state === RUN_STATE.leased) return 'running'
+  const name = nameOf(RUN_STATE, state)
+  return LIVE_STATUSES.find((status) => status === name) ?? 'waiting'
+}
+
+/** The state in `runs` that a status stands for; null for the status of a run that is over. */
+export function stateOf(status: RunStatus): number | null {
+  if (status === 'running') return RUN_STATE.leased
+  return status === 'waiting' || status === 'blocked' || status === 'ready' ? RUN_STATE[status] : null
+}
+
+export function outcomeOf(status: RunStatus): number | null {
+  const final = FINAL_STATUSES.find((one) => one === status)
+  return final === undefined ? null : OUTCOME[final]
+}
+
+/** The columns of a run in lists, live or over: exactly one of `state` and `outcome` is given. */
+export type SummaryRow = readonly [
+  jobId: string,
+  nominalAt: Instant,
+  dueAt: Instant,
+  state: number | null,
+  outcome: number | null,
+  attempt: number,
+  failures: number,
+  cause: number,
+  jobVersion: number,
+  queue: string | null,
+  tenant: string | null,
+  failureClass: number | null,
+  error: string | null,
+  result: string | null,
+  finishedAt: Instant | null,
+]
+
+export function runSummaryOf(row: SummaryRow): RunSummary {
+  const [jobId, nominalAt, dueAt, state, outcome, attempt, failures, cause, jobVersion] = row
+  const [queue, tenant, failureClass, error, result, finishedAt] = row.slice(9) as [
+    SummaryRow[9],
+    SummaryRow[10],
+    SummaryRow[11],
+    SummaryRow[12],
+    SummaryRow[13],
+    SummaryRow[14],
+  ]
+  return {
+    id: runIdOf(jobId, nominalAt),
+    jobId,
+    tenant: tenant ?? '',
+    nominalAt: new Date(nominalAt),
+    dueAt: new Date(dueAt),
+    status: state === null ? finalStatusOf(outcome ?? 0) : liveStatusOf(state),
+    attempt,
+    failures,
+    queue: queue ?? '',
+    cause: causeOf(cause),
+    jobVersion,
+    result: result === null ? null : JSON.parse(result),
+    progress: null,
+    failureClass: failureClassOf(failureClass),
+    error,
+    finishedAt: finishedAt === null ? null : new Date(finishedAt),
+  }
+}

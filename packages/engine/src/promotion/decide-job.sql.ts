@@ -1,0 +1,138 @@
+import { CAUSE, OVERLAP } from '../job/states.ts'
+import { insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
+import type { Turns } from '../ready/turn.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { type LockedTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { type Decision, decide, FRESH_MS, type SkipRange } from './decide.ts'
+import { dueOf } from './due.ts'
+import { putSkips } from './put-skips.sql.ts'
+import type { Schedules } from './schedules.sql.ts'
+
+const IS_ALIVE = statement(
+  'job_is_alive',
+  'select exists (select from belfry.runs r where r.shard = $1 and r.job_id = $2)',
+)
+const COMPLETE = statement(
+  'complete_job',
+  'update belfry.jobs j set status = 2, updated_at = to_timestamp($3::float8 / 1000) where j.shard = $1 and j.id = $2 and j.status < 2',
+)
+
+/** Whether a run of the job is alive, in any state: one in backoff counts. */
+export async function isAlive(tx: Queryable, shard: number, jobId: string): Promise<boolean> {
+  return (await tx.query<[boolean]>(IS_ALIVE, [shard, jobId]))[0]?.[0] === true
+}
+
+export interface DecideDeps {
+  schedules: Schedules
+  turns: Turns
+}
+
+/** A decision yields after some runs or skips; so many of them at most in one transaction. */
+const MAX_DECISIONS = 20
+
+/**
+ * Decides every nominal time of a recurring job up to `now`, in a transaction that holds the job's timer: for jobs whose
+ * compare-and-set keeps failing, for catch-up and last runs, and before anything changes the job. Answers the runs that
+ * became ready and the timer as written; null when the schedule is used up and the timer is gone. Whoever changes the job
+ * decides up to the nominal time; promotion only what is due.
+ */
+export async function decideJob(
+  tx: Queryable,
+  deps: DecideDeps,
+  locked: LockedTimer,
+  now: Instant,
+  upTo: 'due' | 'nominal',
+): Promise<{ ready: ReadyRun[]; timer: LockedTimer | null }> {
+  const ready: ReadyRun[] = []
+  let timer = locked
+  if (timer.scheduleId === null || timer.nominalAt === null) return { ready, timer }
+  await deps.schedules.load(tx, [{ shard: timer.shard, scheduleId: timer.scheduleId }])
+  const known = deps.schedules.get(timer.scheduleId)
+  if (!known) throw new Error(`the schedule ${timer.scheduleId} of job ${timer.jobId} is missing`)
+  for (let round = 0; round < MAX_DECISIONS && timer.nominalAt !== null && isReached(timer, upTo, now); round++) {
+    const nominalAt: Instant = timer.nominalAt
+    const decision = decide(
+      { nominalAt, decidedUntil: timer.decidedUntil, remainingRuns: timer.remainingRuns },
+      known.schedule,
+      known.catchUp,
+      now,
+    )
+    const { runs, skips } = await withoutOverlap(tx, timer, decision, ready.length > 0)
+    await putSkips(tx, timer, skips, now)
+    const cause = now - nominalAt < FRESH_MS ? CAUSE.schedule : CAUSE.catch_up
+    const born = runs.map(
+      (nominal): ReadyRun => readyRunOf(timer, nominal, cause, deps.turns.next(now, timer.priority), now),
+    )
+    await insertReadyRuns(tx, born)
+    ready.push(...born)
+    timer = {
+      ...timer,
+      decidedUntil: decision.decidedUntil,
+      remainingRuns: decision.remainingRuns,
+      nominalAt: decision.next,
+    }
+  }
+  if (timer.nominalAt === null) {
+    await removeTimer(tx, timer.shard, timer.jobId)
+    await tx.query(COMPLETE, [timer.shard, timer.jobId, now])
+    return { ready, timer: null }
+  }
+  timer = {
+    ...timer,
+    dueAt: Math.max(now, dueOf(timer.nominalAt, timer.jitterMs, known.schedule)),
+    version: timer.version + 1,
+  }
+  await writeTimer(tx, timer)
+  return { ready, timer }
+}
+
+/** A jittered nominal time belongs to the definition under which it came, though it is due a little later. */
+const isReached = (timer: LockedTimer, upTo: 'due' | 'nominal', now: Instant): boolean =>
+  timer.nominalAt !== null && timer.nominalAt + (upTo === 'due' ? timer.jitterMs : 0) <= now
+
+/** Under `overlap: skip` a nominal time that meets a live run of the job is skipped, and the record says so. */
+async function withoutOverlap(
+  tx: Queryable,
+  timer: LockedTimer,
+  decision: Decision,
+  madeOne: boolean,
+): Promise<{ runs: Instant[]; skips: SkipRange[] }> {
+  if (timer.overlap !== OVERLAP.skip || decision.runs.length === 0) return decision
+  const alive = madeOne || (await isAlive(tx, timer.shard, timer.jobId))
+  const runs = alive ? [] : decision.runs.slice(0, 1)
+  const overlapped = decision.runs.slice(runs.length)
+  return {
+    runs,
+    skips: [
+      ...decision.skips,
+      ...overlapped.map((at): SkipRange => ({ from: at, to: at + 1, reason: 'overlap', count: 1 })),
+    ],
+  }
+}
+
+export function readyRunOf(
+  timer: LockedTimer,
+  nominalAt: Instant,
+  cause: number,
+  turn: number,
+  now: Instant,
+): ReadyRun {
+  return {
+    shard: timer.shard,
+    jobId: timer.jobId,
+    nominalAt,
+    dueAt: now,
+    turn,
+    tenantId: timer.tenantId,
+    queueId: timer.queueId,
+    jobVersion: timer.jobVersion,
+    attempt: 0,
+    timeoutMs: timer.timeoutMs,
+    priority: timer.priority,
+    cause,
+    delivery: timer.delivery,
+    oneOff: timer.scheduleId === null,
+  }
+}

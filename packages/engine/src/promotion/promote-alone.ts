@@ -1,0 +1,39 @@
+import type { Clock } from '../runtime/clock.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { type LockedTimer, lockTimer } from '../timers/lock-timer.sql.ts'
+import { type DecideDeps, decideJob } from './decide-job.sql.ts'
+
+export interface PromoteAloneDeps extends DecideDeps {
+  db: Database
+  clock: Clock
+  wakeups: Wakeups
+  /** Understands and plans a job that was created by SQL. */
+  plan(tx: Transaction, timer: LockedTimer): Promise<{ afterCommit(): void }>
+}
+
+const LOCK_TIMEOUT_MS = 1_000
+
+/** Decides one job in a transaction of its own, under the timer's lock. */
+export class PromoteAlone {
+  readonly #deps: PromoteAloneDeps
+
+  constructor(deps: PromoteAloneDeps) {
+    this.#deps = deps
+  }
+
+  async promote(shard: number, jobId: string): Promise<void> {
+    const { db, clock, wakeups } = this.#deps
+    const done = await db.transaction(async (tx) => {
+      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+      const timer = await lockTimer(tx, shard, jobId)
+      const now = clock.now()
+      if (!timer || timer.dueAt > now) return { ready: [], timer: null, afterCommit: () => {} }
+      if (timer.nominalAt === null) return { ready: [], timer: null, ...(await this.#deps.plan(tx, timer)) }
+      return { ...(await decideJob(tx, this.#deps, timer, now, 'due')), afterCommit: () => {} }
+    })
+    done.afterCommit()
+    for (const run of done.ready) wakeups.ready(run.queueId, run.priority, run.turn)
+    if (done.timer) wakeups.timer(shard, done.timer.dueAt)
+  }
+}

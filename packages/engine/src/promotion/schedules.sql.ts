@@ -1,0 +1,87 @@
+import type { CatchUp, ScheduleSpec } from '../job/definition.ts'
+import { DEFAULT_CATCH_UP } from '../job/definition.ts'
+import { FireTimes } from '../schedule/fire-times.ts'
+import { canonicalSchedule, type Schedule, scheduleId } from '../schedule/schedule.ts'
+import { numbers, texts } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+const READ = statement(
+  'read_schedules',
+  `select s.id, s.spec from unnest($1::smallint[], $2::bigint[]) as u (shard, id) cross join lateral (
+     select s.id, s.spec from belfry.schedules s where s.shard = any($1::smallint[]) and s.shard = u.shard and s.id = u.id limit 1) s`,
+)
+const INTERN = statement(
+  'intern_schedules',
+  `insert into belfry.schedules (id, shard, spec)
+   select u.id, u.shard, u.spec from unnest($1::bigint[], $2::smallint[], $3::text[]) as u (id, shard, spec)
+   order by u.shard, u.id on conflict do nothing`,
+)
+
+export interface KnownSchedule {
+  schedule: Schedule
+  catchUp: CatchUp
+}
+
+const MAX_INTERNED = 100_000
+
+/** The interned schedules: read once per process, compiled, with their fire times remembered. */
+export class Schedules {
+  readonly #fireTimes = new FireTimes()
+  readonly #specs = new Map<string, ScheduleSpec>()
+  readonly #interned = new Set<string>()
+
+  /** Makes sure that these can be answered without asking the database again. */
+  async load(db: Queryable, wanted: readonly { shard: number; scheduleId: string }[]): Promise<void> {
+    const missing = new Map<string, { shard: number; scheduleId: string }>()
+    for (const want of wanted) if (!this.#specs.has(want.scheduleId)) missing.set(want.scheduleId, want)
+    if (missing.size === 0) return
+    if (this.#specs.size > MAX_INTERNED) this.#specs.clear()
+    const list = [...missing.values()]
+    const rows = await db.query<[string, string]>(READ, [
+      numbers(list.map(({ shard }) => shard)),
+      numbers(list.map((want) => want.scheduleId)),
+    ])
+    for (const [id, spec] of rows) this.#specs.set(id, JSON.parse(spec) as ScheduleSpec)
+  }
+
+  get(id: string): KnownSchedule | null {
+    const spec = this.#specs.get(id)
+    return spec ? { schedule: this.#fireTimes.get(id, () => spec), catchUp: spec.catchUp ?? DEFAULT_CATCH_UP } : null
+  }
+
+  /** For a job that is being planned now. */
+  of(spec: ScheduleSpec): KnownSchedule & { id: string } {
+    const id = scheduleId(spec)
+    return { id, schedule: this.#fireTimes.get(id, () => spec), catchUp: spec.catchUp ?? DEFAULT_CATCH_UP }
+  }
+
+  /**
+   * Writes schedules that jobs of these shards will refer to. A schedule row is never changed or removed, so what this
+   * process once saw committed need not be written again; `seenCommitted` is called after the commit.
+   */
+  async intern(
+    db: Queryable,
+    uses: readonly { shard: number; spec: ScheduleSpec }[],
+  ): Promise<{ seenCommitted(): void }> {
+    const missing = new Map<string, { id: string; shard: number; spec: ScheduleSpec }>()
+    for (const { shard, spec } of uses) {
+      const id = scheduleId(spec)
+      if (!this.#interned.has(`${shard}.${id}`)) missing.set(`${shard}.${id}`, { id, shard, spec })
+    }
+    if (missing.size > 0) {
+      const list = [...missing.values()]
+      await db.query(INTERN, [
+        numbers(list.map(({ id }) => id)),
+        numbers(list.map(({ shard }) => shard)),
+        texts(list.map(({ spec }) => canonicalSchedule(spec))),
+      ])
+    }
+    return {
+      seenCommitted: () => {
+        if (this.#interned.size > MAX_INTERNED) this.#interned.clear()
+        for (const key of missing.keys()) this.#interned.add(key)
+      },
+    }
+  }
+}

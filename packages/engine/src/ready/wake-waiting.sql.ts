@@ -1,0 +1,40 @@
+import { RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { PRIORITY_STEP_US } from './turn.ts'
+
+const WAKE = statement(
+  'wake_waiting_runs',
+  `with due as (
+     select r.shard, r.job_id, r.nominal_at
+     from unnest($1::smallint[]) as s (shard) cross join lateral (
+       select r.shard, r.job_id, r.nominal_at from belfry.runs r
+       where r.shard = s.shard and r.state = ${RUN_STATE.waiting} and r.due_at <= to_timestamp($2::float8 / 1000)
+       order by r.due_at limit $4 for update skip locked) r
+   )
+   update belfry.runs r set state = ${RUN_STATE.ready}, turn = $3::bigint - (r.priority - 5) * ${PRIORITY_STEP_US}::bigint
+   from due d where r.shard = d.shard and r.job_id = d.job_id and r.nominal_at = d.nominal_at
+   returning r.queue_id, r.priority, r.turn`,
+)
+
+export interface MadeReady {
+  queueId: number
+  priority: number
+  turn: number
+}
+
+/** Makes runs ready whose backoff or snooze is over. */
+export async function wakeWaiting(
+  db: Queryable,
+  query: { shards: readonly number[]; now: Instant; turn: number; limitPerShard: number },
+): Promise<MadeReady[]> {
+  const rows = await db.query<[number, number, string]>(WAKE, [
+    numbers(query.shards),
+    query.now,
+    query.turn,
+    query.limitPerShard,
+  ])
+  return rows.map(([queueId, priority, turn]) => ({ queueId, priority, turn: Number(turn) }))
+}

@@ -1,0 +1,115 @@
+import { RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { instants, numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/**
+ * The one statement that a process sends every second: it renews the node's row and answers everything the other loops may
+ * have to do. Instants come back as milliseconds, in the order of the shards and queue levels that were asked about.
+ */
+const PULSE = statement(
+  'pulse',
+  `with clock as (
+     select coalesce(to_timestamp($3::float8 / 1000), clock_timestamp()) as now
+   ), beat as (
+     insert into belfry.nodes (pulsed_at, started_at, id, shard) select now, to_timestamp($4::float8 / 1000), $2, $1 from clock
+     on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at
+   )
+   select extract(epoch from clock.now)::float8 * 1000,
+     (select extract(epoch from max(n.pulsed_at))::float8 * 1000 from belfry.nodes n),
+     array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' or (n.shard = $1 and n.id = $2))::text[],
+     (select extract(epoch from min(n.pulsed_at))::float8 * 1000 from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.id <> $2),
+     (select extract(epoch from (m.value #>> '{}')::timestamptz)::float8 * 1000 from belfry.meta m where m.key = 'grace_until'),
+     array(select coalesce((select extract(epoch from t.due_at)::float8 * 1000 from belfry.timers t
+         where t.shard = s.shard and t.due_at >= to_timestamp(s.after / 1000) order by t.due_at limit 1), 'Infinity')
+       from unnest($5::smallint[], $6::float8[]) with ordinality as s (shard, after, n) order by s.n),
+     array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
+         where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
+       from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n),
+     array(select s.shard from unnest($5::smallint[]) as s (shard)
+       where exists (select from belfry.runs r where r.shard = s.shard and r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)),
+     array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.priority = p.priority
+         and r.turn >= q.after order by r.turn limit 1)
+       from unnest($7::int[], $8::bigint[]) with ordinality as q (queue_id, after, n) cross join generate_series(0, 9) as p (priority)
+       order by q.n, p.priority)
+   from clock`,
+)
+const GRACE = statement(
+  'grant_grace',
+  `insert into belfry.meta (key, value) values ('grace_until', to_jsonb($1::text)) on conflict (key) do update set value = excluded.value`,
+)
+const LEAVE = statement('leave', 'delete from belfry.nodes n where n.shard = $1 and n.id = $2')
+const FORGET = statement(
+  'forget_nodes',
+  `delete from belfry.nodes n where n.shard = any($1::smallint[]) and n.pulsed_at < to_timestamp($2::float8 / 1000)`,
+)
+
+export interface PulseQuestion {
+  nodeShard: number
+  nodeId: string
+  /** Set by a manual clock; otherwise the database's own clock counts. */
+  now: Instant | null
+  startedAt: Instant
+  shards: readonly number[]
+  /** Per shard: timers before this have been read already. Minus infinity: a sweep. */
+  timersAfter: readonly Instant[]
+  queueIds: readonly number[]
+  readyAfter: readonly number[]
+}
+
+export interface PulseAnswer {
+  now: Instant
+  /** When any node last pulsed before this pulse; null: never. */
+  lastPulseAt: Instant | null
+  liveNodes: string[]
+  /** The oldest pulse of another live node: unless it pulses again it is dead 2.5 s later. */
+  oldestPulseAt: Instant | null
+  graceUntil: Instant | null
+  timersDue: Instant[]
+  waitingDue: Instant[]
+  shardsWithExpired: number[]
+  /** Per queue, per priority 0–9: the lowest turn, or null. */
+  heads: (number | null)[][]
+}
+
+type Row = [number, number | null, string, number | null, number | null, string, string, string, string]
+const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
+
+export async function sendPulse(db: Queryable, question: PulseQuestion): Promise<PulseAnswer> {
+  const [row] = await db.query<Row>(PULSE, [
+    question.nodeShard,
+    question.nodeId,
+    question.now,
+    question.startedAt,
+    numbers(question.shards),
+    instants(question.timersAfter),
+    numbers(question.queueIds),
+    numbers(question.readyAfter),
+  ])
+  const [now, last, live, oldest, grace, timers, waiting, expired, heads] = row as Row
+  const turns = listOf(heads).map((turn) => (turn === 'NULL' ? null : Number(turn)))
+  return {
+    now: Math.floor(now),
+    lastPulseAt: last,
+    liveNodes: listOf(live),
+    oldestPulseAt: oldest,
+    graceUntil: grace,
+    timersDue: listOf(timers).map(Number),
+    waitingDue: listOf(waiting).map(Number),
+    shardsWithExpired: listOf(expired).map(Number),
+    heads: question.queueIds.map((_, i) => turns.slice(i * 10, i * 10 + 10)),
+  }
+}
+
+export async function grantGrace(db: Queryable, until: Instant): Promise<void> {
+  await db.query(GRACE, [new Date(until).toISOString()])
+}
+
+export async function leave(db: Queryable, node: { shard: number; id: string }): Promise<void> {
+  await db.query(LEAVE, [node.shard, node.id])
+}
+
+export async function forgetNodes(db: Queryable, shards: readonly number[], pulsedBefore: Instant): Promise<void> {
+  await db.query(FORGET, [numbers(shards), pulsedBefore])
+}

@@ -1,0 +1,110 @@
+import type { Clock, Instant } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Step } from '../runtime/loop.ts'
+import type { Queryable } from '../store/database.ts'
+import { shardsOwnedBy } from './owners.ts'
+import { forgetNodes, grantGrace, leave, type PulseAnswer, sendPulse } from './pulse.sql.ts'
+
+export interface PulseDeps {
+  db: Queryable
+  clock: Clock
+  logger: Logger
+  node: { id: string; shard: number }
+  shards: number
+  /** True for a manual clock: its time counts, not the database's. */
+  ownTime: boolean
+  /** Below this a shard's timers have been read. */
+  timersReadUntil(shard: number): Instant
+  queueIds(): number[]
+  onOwners(shards: number[]): void
+  onAnswer(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): Promise<void>
+}
+
+const PULSE_MS = 1_000
+/** Who pulsed within this is live (the statement says so too); a node about to fall silent is looked at right then. */
+const LIVE_MS = 2_500
+/** Nobody pulsed for this long: the database was away, and holders get time to renew before anything is reaped. */
+const OUTAGE_MS = 3_000
+const GRACE_MS = 10_000
+/** A sweep without watermarks costs at most a twentieth of the time. */
+const SWEEP_SHARE = 20
+const FORGET_AFTER_MS = 60_000
+/** A node whose clock is this far off promotes nothing until the next pulse agrees. */
+const MAX_JUMP_MS = 30_000
+const LOWEST_TURN = Number.MIN_SAFE_INTEGER
+
+/** The node's heart: says that it lives, learns who else does and what there is to do. */
+export class Pulse implements Step {
+  readonly #deps: PulseDeps
+  readonly #startedAt: Instant
+  #owned: number[] = []
+  #live = ''
+  #nextSweepAt = Number.NEGATIVE_INFINITY
+  #forgotAt: Instant
+
+  constructor(deps: PulseDeps) {
+    this.#deps = deps
+    this.#startedAt = deps.clock.now()
+    this.#forgotAt = this.#startedAt
+  }
+
+  async runOnce(): Promise<{ waitMs: number }> {
+    const { db, clock, node, ownTime } = this.#deps
+    const before = clock.now()
+    const sweeps = before >= this.#nextSweepAt
+    const shards = this.#owned
+    const queueIds = sweeps ? this.#deps.queueIds() : []
+    const answer = await sendPulse(db, {
+      nodeShard: node.shard,
+      nodeId: node.id,
+      now: ownTime ? before : null,
+      startedAt: this.#startedAt,
+      shards,
+      timersAfter: shards.map((shard) => (sweeps ? Number.NEGATIVE_INFINITY : this.#deps.timersReadUntil(shard))),
+      queueIds,
+      readyAfter: queueIds.map(() => LOWEST_TURN),
+    })
+    const tookMs = Math.max(0, clock.now() - before)
+    if (sweeps) this.#nextSweepAt = before + Math.max(PULSE_MS / 2, SWEEP_SHARE * tookMs)
+    const now = clock.observe(answer.now, tookMs)
+    await this.#afterOutage(answer, now)
+    this.#reown(answer, Math.abs(answer.now - clock.now()) > MAX_JUMP_MS && !ownTime)
+    await this.#deps.onAnswer({ ...answer, now }, { shards, queueIds })
+    await this.#forget(now)
+    const nextDeathMs = answer.oldestPulseAt === null ? PULSE_MS : answer.oldestPulseAt + LIVE_MS + 1 - answer.now
+    return { waitMs: Math.max(1, Math.min(PULSE_MS, nextDeathMs) - tookMs) }
+  }
+
+  async leave(): Promise<void> {
+    await leave(this.#deps.db, this.#deps.node)
+  }
+
+  async #afterOutage(answer: PulseAnswer, now: Instant): Promise<void> {
+    if (answer.lastPulseAt === null || now - answer.lastPulseAt <= OUTAGE_MS) return
+    answer.graceUntil = now + GRACE_MS
+    await grantGrace(this.#deps.db, answer.graceUntil)
+    this.#deps.logger.warn('no node pulsed for a while: leases get grace before they are reaped', {
+      silentMs: now - answer.lastPulseAt,
+    })
+  }
+
+  #reown(answer: PulseAnswer, clockIsOff: boolean): void {
+    const { node, shards, onOwners, logger } = this.#deps
+    const live = clockIsOff ? 'off' : answer.liveNodes.sort().join()
+    if (live === this.#live) return
+    this.#live = live
+    this.#owned = clockIsOff ? [] : shardsOwnedBy(node.id, answer.liveNodes, shards)
+    logger.debug('the live nodes changed', { live: answer.liveNodes.length, owned: this.#owned.length })
+    onOwners(this.#owned)
+  }
+
+  async #forget(now: Instant): Promise<void> {
+    if (now - this.#forgotAt < FORGET_AFTER_MS) return
+    this.#forgotAt = now
+    await forgetNodes(
+      this.#deps.db,
+      Array.from({ length: this.#deps.shards }, (_, shard) => shard),
+      now - FORGET_AFTER_MS,
+    )
+  }
+}

@@ -1,0 +1,118 @@
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/** Something that another loop may be sleeping on. It only ends a sleep early: losing it costs latency, never a run. */
+export interface WakeListener {
+  /** A run became ready. */
+  onReady(queueId: number, priority: number, turn: number): void
+  /** A timer of the shard is due at this instant, perhaps earlier than what was read. */
+  onTimer(shard: number, dueAt: Instant): void
+  /** A run of the shard waits until this instant. */
+  onWaiting(shard: number, dueAt: Instant): void
+  /** A leased run shall stop. */
+  onCancel(jobId: string, nominalAt: Instant): void
+}
+
+/** One message, coalesced: per queue and priority the lowest turn, per shard the lowest due time. */
+export interface WakeMessage {
+  ready?: [queueId: number, priority: number, turn: number][]
+  timers?: [shard: number, dueAt: Instant][]
+  waiting?: [shard: number, dueAt: Instant][]
+  cancel?: [jobId: string, nominalAt: Instant][]
+}
+
+export const channelOf = (schema: string): string => `${schema}_wake`
+
+export const NOTIFY = statement('notify', 'select pg_notify($1, $2)')
+
+/** A notification holds less than 8,000 bytes; whatever does not fit is found by the sweep. */
+const MAX_MESSAGE_BYTES = 7_500
+const MAX_CANCELS = 50
+
+/** Tells this node's own loops at once, and gathers what the others should hear. */
+export class Wakeups {
+  #listener: WakeListener | null = null
+  readonly #ready = new Map<string, [number, number, number]>()
+  readonly #timers = new Map<number, Instant>()
+  readonly #waiting = new Map<number, Instant>()
+  #cancels: [string, Instant][] = []
+
+  listen(listener: WakeListener): void {
+    this.#listener = listener
+  }
+
+  ready(queueId: number, priority: number, turn: number): void {
+    this.#listener?.onReady(queueId, priority, turn)
+    const key = `${queueId}.${priority}`
+    const known = this.#ready.get(key)
+    if (!known || known[2] > turn) this.#ready.set(key, [queueId, priority, turn])
+  }
+
+  timer(shard: number, dueAt: Instant): void {
+    this.#listener?.onTimer(shard, dueAt)
+    lower(this.#timers, shard, dueAt)
+  }
+
+  waiting(shard: number, dueAt: Instant): void {
+    this.#listener?.onWaiting(shard, dueAt)
+    lower(this.#waiting, shard, dueAt)
+  }
+
+  cancel(jobId: string, nominalAt: Instant): void {
+    this.#listener?.onCancel(jobId, nominalAt)
+    if (this.#cancels.length < MAX_CANCELS) this.#cancels.push([jobId, nominalAt])
+  }
+
+  /** What was gathered since the last call, as one message for the other nodes; null if nothing was. */
+  take(): string | null {
+    if (this.#ready.size + this.#timers.size + this.#waiting.size + this.#cancels.length === 0) return null
+    const message: WakeMessage = {}
+    if (this.#ready.size > 0) message.ready = [...this.#ready.values()]
+    if (this.#timers.size > 0) message.timers = [...this.#timers]
+    if (this.#waiting.size > 0) message.waiting = [...this.#waiting]
+    if (this.#cancels.length > 0) message.cancel = this.#cancels
+    this.#ready.clear()
+    this.#timers.clear()
+    this.#waiting.clear()
+    this.#cancels = []
+    const text = JSON.stringify(message)
+    return text.length <= MAX_MESSAGE_BYTES
+      ? text
+      : JSON.stringify({ ready: message.ready?.slice(0, 100), cancel: message.cancel })
+  }
+
+  /** In a caller's transaction the notification must go along: nobody else knows when it commits. */
+  async inTransaction(
+    tx: Queryable,
+    schema: string,
+    timers: readonly (readonly [shard: number, dueAt: Instant])[],
+  ): Promise<void> {
+    const lowest = new Map<number, Instant>()
+    for (const [shard, dueAt] of timers) lower(lowest, shard, dueAt)
+    await tx.query(NOTIFY, [channelOf(schema), JSON.stringify({ timers: [...lowest] })])
+  }
+
+  /** Passes another node's message on. Anybody may notify, so nothing in it is trusted to be well formed. */
+  receive(text: string): void {
+    let message: WakeMessage
+    try {
+      message = JSON.parse(text) as WakeMessage
+    } catch {
+      return
+    }
+    if (typeof message !== 'object' || message === null) return
+    for (const item of listOf(message.ready)) this.#listener?.onReady(Number(item[0]), Number(item[1]), Number(item[2]))
+    for (const item of listOf(message.timers)) this.#listener?.onTimer(Number(item[0]), Number(item[1]))
+    for (const item of listOf(message.waiting)) this.#listener?.onWaiting(Number(item[0]), Number(item[1]))
+    for (const item of listOf(message.cancel)) this.#listener?.onCancel(String(item[0]), Number(item[1]))
+  }
+}
+
+const listOf = (value: unknown): unknown[][] =>
+  Array.isArray(value) ? value.filter((item) => Array.isArray(item)) : []
+
+function lower(map: Map<number, Instant>, shard: number, dueAt: Instant): void {
+  const known = map.get(shard)
+  if (known === undefined || known > dueAt) map.set(shard, dueAt)
+}

@@ -1,0 +1,180 @@
+import pg from 'pg'
+import { BelfryError } from '../errors.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { typeParsers } from './parsers.ts'
+import { renderFor, type Statement } from './statement.ts'
+
+/** Anything statements can be sent through: the pool, one of its connections in a transaction, or a caller's own client. */
+export interface Queryable {
+  query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]>
+}
+
+/** A caller's `pg` client or pool client, in a transaction that the caller began. */
+export interface CallerTransaction {
+  query(config: { text: string; values: unknown[]; rowMode: 'array'; types: unknown }): Promise<{ rows: unknown[][] }>
+}
+
+export interface Transaction extends Queryable {
+  /** Says to this transaction alone how long it may wait for a lock. */
+  setLockTimeout(ms: number): Promise<void>
+}
+
+/**
+ * What the planner may not do on the engine's connections: a plan made while a table was empty would read it whole, or hash
+ * it, long after it has grown. The statements' own shape (lateral look-ups by primary key) fixes the rest.
+ */
+const SESSION =
+  '-c timezone=UTC -c datestyle=ISO -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off -c idle_in_transaction_session_timeout=5s'
+
+const CONNECTION_LOST = /^(08|57P0[1-5])/
+const LOST_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'])
+
+/** The database cannot be reached, or went away in the middle: what the statement did is unknown. */
+export function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = (error as { code?: unknown }).code
+  if (typeof code === 'string' && (CONNECTION_LOST.test(code) || LOST_CODES.has(code))) return true
+  return /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect/.test(
+    error.message,
+  )
+}
+
+/** A statement whose outcome is unknown, and the backend that may still be at work on it. */
+export class UnknownOutcome extends Error {
+  readonly backendPid: number
+  constructor(backendPid: number, cause: unknown) {
+    super('the connection was lost while a statement was under way', { cause })
+    this.backendPid = backendPid
+  }
+}
+
+export interface DatabaseOptions {
+  connection: string | pg.ClientConfig
+  schema: string
+  maxConnections: number
+  logger: Logger
+}
+
+export class Database implements Queryable {
+  readonly schema: string
+  readonly #pool: pg.Pool
+  readonly #config: pg.ClientConfig
+
+  constructor({ connection, schema, maxConnections, logger }: DatabaseOptions) {
+    this.schema = schema
+    const given: pg.ClientConfig = typeof connection === 'string' ? { connectionString: connection } : connection
+    this.#config = {
+      ...given,
+      options: given.options ? `${given.options} ${SESSION}` : SESSION,
+      application_name: 'belfry',
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+      types: typeParsers as never,
+    }
+    this.#pool = new pg.Pool({ ...this.#config, max: maxConnections, idleTimeoutMillis: 30_000 })
+    this.#pool.on('error', (error) => logger.warn('an idle database connection was lost', { error: error.message }))
+  }
+
+  async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    const client = await this.#pool.connect()
+    let failure: Error | undefined
+    try {
+      return await send<Row>(client, this.schema, statement, values)
+    } catch (error) {
+      if (isConnectionLost(error)) {
+        failure = error as Error
+        throw new UnknownOutcome(backendPidOf(client), error)
+      }
+      throw error
+    } finally {
+      client.release(failure)
+    }
+  }
+
+  /** Runs `work` in one READ COMMITTED transaction. What it throws rolls back and is thrown on. */
+  async transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+    const client = await this.#pool.connect()
+    let failure: Error | undefined
+    try {
+      await client.query('begin')
+      const result = await work(new ClientTransaction(client, this.schema))
+      await client.query('commit')
+      return result
+    } catch (error) {
+      if (isConnectionLost(error)) {
+        failure = error as Error
+        throw new UnknownOutcome(backendPidOf(client), error)
+      }
+      await client.query('rollback').catch((lost: Error) => {
+        failure = lost
+      })
+      throw error
+    } finally {
+      client.release(failure)
+    }
+  }
+
+  /** A connection of one's own, outside the pool: for listening, migrating and other long stays. */
+  async connect(): Promise<pg.Client> {
+    const client = new pg.Client(this.#config)
+    await client.connect()
+    return client
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end()
+  }
+}
+
+class ClientTransaction implements Transaction {
+  readonly #client: pg.ClientBase
+  readonly #schema: string
+
+  constructor(client: pg.ClientBase, schema: string) {
+    this.#client = client
+    this.#schema = schema
+  }
+
+  query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return send<Row>(this.#client, this.#schema, statement, values)
+  }
+
+  async setLockTimeout(ms: number): Promise<void> {
+    await this.#client.query(`set local lock_timeout = ${Math.trunc(ms)}`)
+  }
+}
+
+/** Sends statements through a caller's transaction. They stay unnamed: the connection is not ours to fill with plans. */
+export function inCallerTransaction(caller: CallerTransaction, schema: string): Queryable {
+  if (typeof caller?.query !== 'function') {
+    throw new BelfryError('invalid_argument', 'tx must be a pg client with a query method, inside a transaction')
+  }
+  return {
+    async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+      const { rows } = await caller.query({
+        text: renderFor(schema, statement),
+        values: [...values],
+        rowMode: 'array',
+        types: typeParsers,
+      })
+      return rows as unknown as Row[]
+    },
+  }
+}
+
+async function send<Row extends readonly unknown[]>(
+  client: pg.ClientBase,
+  schema: string,
+  statement: Statement,
+  values: readonly unknown[],
+): Promise<Row[]> {
+  const { rows } = await client.query({
+    name: statement.name,
+    text: renderFor(schema, statement),
+    values: values as unknown[],
+    rowMode: 'array',
+  })
+  return rows as unknown as Row[]
+}
+
+const backendPidOf = (client: pg.ClientBase): number => (client as unknown as { processID?: number }).processID ?? 0

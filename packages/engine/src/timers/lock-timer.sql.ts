@@ -1,0 +1,50 @@
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { TIMER_COLUMNS, type Timer, type TimerRow, timerOf } from './timer.ts'
+
+const LOCK = statement(
+  'lock_timer',
+  `select ${TIMER_COLUMNS}, t.last_trigger_at from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
+)
+const WRITE = statement(
+  'write_timer',
+  `update belfry.timers t set version = t.version + 1, due_at = to_timestamp($3::float8 / 1000), nominal_at = to_timestamp($4::float8 / 1000),
+     decided_until = to_timestamp($5::float8 / 1000), schedule_id = $6, job_version = $7, queue_id = $8, timeout_ms = $9, jitter_ms = $10,
+     remaining_runs = $11, priority = $12, overlap = $13, delivery = $14, last_trigger_at = to_timestamp($15::float8 / 1000)
+   where t.shard = $1 and t.job_id = $2`,
+)
+const REMOVE = statement('remove_timer', 'delete from belfry.timers t where t.shard = $1 and t.job_id = $2')
+
+export type LockedTimer = Timer & { lastTriggerAt: Instant | null }
+
+/** Takes the job's lock: nobody promotes, changes or triggers the job until the transaction ends. */
+export async function lockTimer(tx: Queryable, shard: number, jobId: string): Promise<LockedTimer | null> {
+  const [row] = await tx.query<[...TimerRow, Instant | null]>(LOCK, [shard, jobId])
+  return row ? { ...timerOf(row as unknown as TimerRow), lastTriggerAt: row[16] } : null
+}
+
+/** Writes the row and raises its version: a lock alone is not seen by a promotion that read before it. */
+export async function writeTimer(tx: Queryable, timer: LockedTimer): Promise<void> {
+  await tx.query(WRITE, [
+    timer.shard,
+    timer.jobId,
+    timer.dueAt,
+    timer.nominalAt,
+    timer.decidedUntil,
+    timer.scheduleId,
+    timer.jobVersion,
+    timer.queueId,
+    timer.timeoutMs,
+    timer.jitterMs,
+    timer.remainingRuns,
+    timer.priority,
+    timer.overlap,
+    timer.delivery,
+    timer.lastTriggerAt,
+  ])
+}
+
+export async function removeTimer(tx: Queryable, shard: number, jobId: string): Promise<void> {
+  await tx.query(REMOVE, [shard, jobId])
+}

@@ -1,0 +1,71 @@
+import type { Instant } from '../runtime/clock.ts'
+import { type Position, positionBefore } from './read-due.sql.ts'
+import type { Timer } from './timer.ts'
+
+/**
+ * The timers of one shard that are due soon, read before their time. Memory is only a cache of the table: promotion compares
+ * and sets, so a timer that changed meanwhile is found out. A timer that was written below the position is found when
+ * somebody tells, or when the pulse sees a due time earlier than the head.
+ */
+export class ShardTimers {
+  readonly shard: number
+  #queue: Timer[] = []
+  #known = new Map<string, number>()
+  #position: Position = positionBefore(Number.NEGATIVE_INFINITY)
+  #wanted = true
+
+  constructor(shard: number) {
+    this.shard = shard
+  }
+
+  get size(): number {
+    return this.#queue.length
+  }
+
+  get wanted(): boolean {
+    return this.#wanted
+  }
+
+  get position(): Position {
+    return this.#position
+  }
+
+  /** The earliest due time in memory. */
+  get headDueAt(): Instant {
+    return this.#queue[0]?.dueAt ?? Number.POSITIVE_INFINITY
+  }
+
+  /** Something is due at the instant: makes sure that it will be read. */
+  want(dueAt: Instant): void {
+    if (dueAt <= this.#position.dueAt) this.#position = positionBefore(dueAt)
+    this.#wanted = true
+  }
+
+  /** Reads everything again: for a new owner, and after an outage. */
+  wantAll(): void {
+    this.want(Number.NEGATIVE_INFINITY)
+  }
+
+  /** Takes a chunk that was read from `from` on. A full chunk means that there is more. */
+  add(timers: Timer[], from: Position, chunkWasFull: boolean): void {
+    const fresh = timers.filter((timer) => this.#known.get(timer.jobId) !== timer.version)
+    for (const timer of fresh) this.#known.set(timer.jobId, timer.version)
+    const inOrder =
+      this.headDueAt === Number.POSITIVE_INFINITY || (this.#queue.at(-1) as Timer).dueAt <= (fresh[0]?.dueAt ?? 0)
+    this.#queue.push(...fresh)
+    if (!inOrder) this.#queue.sort((a, b) => a.dueAt - b.dueAt)
+    // Somebody may have lowered the position while the chunk was under way: then it stays lowered.
+    if (this.#position !== from) return
+    const last = timers.at(-1)
+    if (last) this.#position = { dueAt: last.dueAt, jobId: last.jobId }
+    this.#wanted = chunkWasFull
+  }
+
+  takeDue(now: Instant, limit: number): Timer[] {
+    let count = 0
+    while (count < limit && count < this.#queue.length && (this.#queue[count] as Timer).dueAt <= now) count++
+    const taken = this.#queue.splice(0, count)
+    for (const timer of taken) this.#known.delete(timer.jobId)
+    return taken
+  }
+}
