@@ -38,7 +38,7 @@ export const JOB_STATUS = `case
      else 'completed' end`
 
 /** In the order of `JobRow`. */
-export const JOB_COLUMNS = `coalesce(j.id, s.job_id), coalesce(j.tenant_id, s.tenant_id),
+export const JOB_COLUMNS = `coalesce(j.id, s.job_id) as id, coalesce(j.tenant_id, s.tenant_id),
      (select n.name from belfry.tenants n where n.id = coalesce(j.tenant_id, s.tenant_id)), ${JOB_STATUS}, j.id is null, coalesce(j.name, s.name),
      coalesce(j.version, s.version), coalesce(j.updated_at, s.updated_at), coalesce(j.paused_at, s.paused_at), coalesce(j.pause_reason, s.pause_reason),
      case when j.id is not null then j.definition else s.definition end, t.nominal_at, t.due_at, r.nominal_at, r.due_at, r.state,

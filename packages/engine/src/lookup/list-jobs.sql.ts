@@ -32,8 +32,7 @@ const LIST = statement(
      ) c order by c.id desc limit $6
    )
    select ending.id, page.* from (
-     select (select c.id from scanned c order by c.id offset 0 limit 1) as id where (select count(*) from scanned) = $6
-     union all select null where (select count(*) from scanned) < $6
+     select case when count(*) = $6 then (select c.id from scanned c order by c.id limit 1) end as id from scanned
    ) ending left join lateral (
      select ${JOB_COLUMNS}
      from scanned c ${jobPlaces('c.shard', 'c.id', SINCE)}
@@ -41,7 +40,8 @@ const LIST = statement(
        and ($3::text is null or ${JOB_STATUS} = $3)
        and ($4::text is null or coalesce(j.definition, s.definition) ->> 'queue' = $4)
        and ($5::text is null or coalesce(j.name, s.name) = $5)
-     order by c.id desc limit $7) page on true`,
+     order by c.id desc limit $7) page on true
+   order by page.id desc`,
 )
 
 /** A status is found out from history, job by job: fewer are looked at. */

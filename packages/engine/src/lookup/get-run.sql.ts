@@ -1,0 +1,172 @@
+import { createdAtOf, parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
+import { nameOf, OUTCOME } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { DAY_MS } from '../schedule/duration.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { dateOf } from './job-view.ts'
+import {
+  type AttemptView,
+  causeOf,
+  failureClassOf,
+  finalStatusOf,
+  liveStatusOf,
+  type RunStatus,
+  type RunView,
+} from './run-view.ts'
+
+const MAX_ATTEMPTS = 1_000
+
+/**
+ * One statement over all places of a run, so one snapshot: the timer that it will come from, `runs`, `dead_letters`, each
+ * by primary key, and `attempts` by `attempts_by_run`, one row of the answer for each. A run cannot end before its nominal
+ * time, so older days are left out; only a one-off can, when it is canceled while it waits, so for those the days since
+ * its creation are read.
+ */
+const GET = statement(
+  'get_run',
+  `select p.tenant_id, (select n.name from belfry.tenants n where n.id = p.tenant_id),
+     (select q.name from belfry.queues q where q.id = p.queue_id), p.state, p.is_dead, p.due_at, p.attempt, p.failures, p.cause, p.job_version,
+     p.cancel_requested, p.lease_until, p.failure_class, p.error,
+     a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.status_code, a.holder, a.leased_at, a.started_at, a.finished_at, a.result,
+     a.tenant_id, (select n.name from belfry.tenants n where n.id = a.tenant_id), (select q.name from belfry.queues q where q.id = a.queue_id),
+     a.due_at, a.cause, a.job_version
+   from (select) one
+   left join lateral (
+     select places.* from (
+       select 0 as rank, r.tenant_id, r.queue_id, r.state, false as is_dead, r.due_at, r.attempt, r.failures, r.cause, r.job_version, r.cancel_requested,
+         r.lease_until, null::smallint as failure_class, null::text as error
+       from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000)
+       union all
+       select 1, d.tenant_id, d.queue_id, null, true, d.due_at, d.attempt, d.failures, d.cause, d.job_version, false, null, d.failure_class, d.error
+       from belfry.dead_letters d where d.shard = $1 and d.job_id = $2 and d.nominal_at = to_timestamp($3::float8 / 1000)
+       union all
+       select 2, t.tenant_id, t.queue_id, null, false, t.due_at, 0, 0, case when t.schedule_id is null then 1 else 0 end, t.job_version, false, null, null, null
+       from belfry.timers t where t.shard = $1 and t.job_id = $2 and t.nominal_at = to_timestamp($3::float8 / 1000)
+     ) places order by places.rank limit 1) p on true
+   left join lateral (
+     select a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.status_code, a.holder, a.leased_at, a.started_at, a.finished_at, a.result,
+       a.tenant_id, a.queue_id, a.due_at, a.cause, a.job_version
+     from belfry.attempts a
+     where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($3::float8 / 1000) and a.finished_at >= to_timestamp(
+       case when exists (select from belfry.specs s where s.shard = $1 and s.job_id = $2) then $4::float8 else $5::float8 end / 1000)
+     order by a.finished_at desc, a.number desc limit ${MAX_ATTEMPTS}) a on true
+   where p.tenant_id is not null or a.tenant_id is not null
+   order by a.finished_at, a.number`,
+)
+
+type PlaceColumns = readonly [
+  tenantId: number | null,
+  tenant: string | null,
+  queue: string | null,
+  state: number | null,
+  isDead: boolean | null,
+  dueAt: Instant | null,
+  attempt: number | null,
+  failures: number | null,
+  cause: number | null,
+  jobVersion: number | null,
+  cancelRequested: boolean | null,
+  leaseUntil: Instant | null,
+  failureClass: number | null,
+  error: string | null,
+]
+type AttemptColumns = readonly [
+  number: number,
+  counted: boolean,
+  final: boolean,
+  outcome: number,
+  failureClass: number | null,
+  error: string | null,
+  statusCode: number | null,
+  holder: string | null,
+  leasedAt: Instant | null,
+  startedAt: Instant | null,
+  finishedAt: Instant,
+  result: string | null,
+  tenantId: number,
+  tenant: string | null,
+  queue: string | null,
+  dueAt: Instant,
+  cause: number,
+  jobVersion: number,
+]
+const PLACE_WIDTH = 14
+
+/** Null: there is no such run, or it is another tenant's. A run that is to come from a timer is waiting. */
+export async function getRun(db: Queryable, tenantId: number | null, runId: string): Promise<RunView | null> {
+  const run = parseRunId(runId)
+  if (run === null) return null
+  const { jobId, nominalAt } = run
+  const sinceCreated = createdAtOf(jobId) - DAY_MS
+  const rows = await db.query(GET, [
+    shardOfJob(jobId),
+    jobId,
+    nominalAt,
+    sinceCreated,
+    Math.max(sinceCreated, nominalAt - DAY_MS),
+  ])
+  const [first] = rows
+  if (first === undefined) return null
+  const place = first.slice(0, PLACE_WIDTH) as unknown as PlaceColumns
+  const ended = rows
+    .map((row) => row.slice(PLACE_WIDTH) as unknown as AttemptColumns)
+    .filter(([number]) => number !== null)
+  if (tenantId !== null && (place[0] ?? ended[0]?.[12]) !== tenantId) return null
+  return runViewOf(jobId, nominalAt, place, ended)
+}
+
+function runViewOf(jobId: string, nominalAt: Instant, place: PlaceColumns, ended: readonly AttemptColumns[]): RunView {
+  const [, tenant, queue, state, isDead, dueAt, attempt, failures, cause, jobVersion] = place
+  const [cancelRequested, leaseUntil, deadClass, deadError] = [place[10], place[11], place[12], place[13]]
+  const last = ended.at(-1)
+  const final = state === null ? ended.findLast(([, , isFinal]) => isFinal) : undefined
+  return {
+    id: runIdOf(jobId, nominalAt),
+    jobId,
+    tenant: tenant ?? last?.[13] ?? '',
+    nominalAt: new Date(nominalAt),
+    // Infinite while its job is paused.
+    dueAt: dateOf(dueAt ?? last?.[15] ?? null) ?? new Date(nominalAt),
+    status: statusOf(place, final),
+    attempt: Math.max(attempt ?? 0, ...ended.map(([number]) => number)),
+    failures: failures !== null && (state !== null || isDead) ? failures : ended.filter(isFailure).length,
+    queue: queue ?? last?.[14] ?? '',
+    cause: causeOf(cause ?? last?.[16] ?? -1),
+    jobVersion: jobVersion ?? last?.[17] ?? 1,
+    result: final?.[11] ? JSON.parse(final[11]) : null,
+    progress: null,
+    failureClass: failureClassOf(last ? last[4] : deadClass),
+    error: last ? last[5] : deadError,
+    finishedAt: final ? new Date(final[10]) : null,
+    cancelRequested: cancelRequested ?? false,
+    leaseUntil: dateOf(leaseUntil),
+    attempts: ended.map(attemptViewOf),
+  }
+}
+
+function statusOf([, , , state, isDead, dueAt]: PlaceColumns, final: AttemptColumns | undefined): RunStatus {
+  if (state !== null) return liveStatusOf(state)
+  if (final !== undefined) return finalStatusOf(final[3])
+  return isDead || dueAt === null ? 'failed' : 'waiting'
+}
+
+const isFailure = ([, counted, , outcome]: AttemptColumns): boolean =>
+  counted && (outcome === OUTCOME.failed || outcome === OUTCOME.lost)
+
+function attemptViewOf(columns: AttemptColumns): AttemptView {
+  const [number, counted, , outcome, failureClass, error, statusCode, holder, leasedAt, startedAt, finishedAt] = columns
+  return {
+    number,
+    counted,
+    status: nameOf(OUTCOME, outcome) ?? 'unknown',
+    failureClass: failureClassOf(failureClass),
+    error,
+    statusCode,
+    holder,
+    leasedAt: dateOf(leasedAt),
+    startedAt: dateOf(startedAt),
+    finishedAt: new Date(finishedAt),
+    durationMs: startedAt === null ? null : finishedAt - startedAt,
+  }
+}

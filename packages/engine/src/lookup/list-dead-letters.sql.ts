@@ -1,0 +1,157 @@
+import { runIdOf } from '../job/ids.ts'
+import { type Cause, FAILURE_CLASS, type FailureClass } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import {
+  AFTER_ALL,
+  checkWord,
+  INSTANT,
+  limitOf,
+  MAX_SCANNED,
+  type Page,
+  type PageRequest,
+  readCursor,
+  UUID,
+  writeCursor,
+} from './page.ts'
+import { causeOf, failureClassOf } from './run-view.ts'
+
+/** By `dead_letters_by_tenant`, the latest death first, downwards from the cursor; the filters look at `$8` of them at most. */
+const LIST = statement(
+  'list_dead_letters',
+  `with scanned as materialized (
+     select d.died_at, d.job_id, d.nominal_at, d.due_at, d.queue_id, d.job_version, d.attempt, d.failures, d.priority, d.cause, d.failure_class, d.error
+     from belfry.dead_letters d
+     where d.tenant_id = $1 and d.died_at <= to_timestamp($2::float8 / 1000)
+       and (d.died_at, d.job_id, d.nominal_at) < (to_timestamp($2::float8 / 1000), $3::uuid, to_timestamp($4::float8 / 1000))
+     order by d.died_at desc, d.job_id desc, d.nominal_at desc limit $8
+   )
+   select reached.died_at, reached.job_id, reached.nominal_at, page.*
+   from (select) one
+   left join lateral (
+     select d.died_at, d.job_id, d.nominal_at from scanned d where (select count(*) from scanned) = $8
+     order by d.died_at, d.job_id, d.nominal_at limit 1) reached on true
+   left join lateral (
+     select d.died_at, d.job_id, d.nominal_at, d.due_at, (select n.name from belfry.tenants n where n.id = $1),
+       (select q.name from belfry.queues q where q.id = d.queue_id), d.job_version, d.attempt, d.failures, d.priority, d.cause, d.failure_class, d.error
+     from scanned d
+     where ($5::text is null or d.queue_id = (select q.id from belfry.queues q where q.tenant_id = $1 and q.name = $5))
+       and ($6::smallint is null or d.failure_class = $6) and ($7::uuid is null or d.job_id = $7)
+     order by d.died_at desc, d.job_id desc, d.nominal_at desc limit $9) page on true
+   order by page.died_at desc, page.job_id desc, page.nominal_at desc`,
+)
+
+export interface DeadLetterView {
+  runId: string
+  jobId: string
+  tenant: string
+  queue: string
+  nominalAt: Date
+  dueAt: Date
+  diedAt: Date
+  attempt: number
+  failures: number
+  priority: number
+  cause: Cause | null
+  jobVersion: number
+  failureClass: FailureClass | null
+  error: string | null
+}
+
+export interface ListDeadLetters extends PageRequest {
+  tenantId: number
+  queue?: string
+  failureClass?: FailureClass
+  jobId?: string
+}
+
+type Row = readonly [
+  reachedDiedAt: Instant | null,
+  reachedJobId: string | null,
+  reachedNominalAt: Instant | null,
+  diedAt: Instant | null,
+  jobId: string,
+  nominalAt: Instant,
+  dueAt: Instant,
+  tenant: string | null,
+  queue: string | null,
+  jobVersion: number,
+  attempt: number,
+  failures: number,
+  priority: number,
+  cause: number,
+  failureClass: number | null,
+  error: string | null,
+]
+
+const FAILURE_CLASSES = Object.keys(FAILURE_CLASS)
+
+export async function listDeadLetters(db: Queryable, request: ListDeadLetters): Promise<Page<DeadLetterView>> {
+  const { tenantId, queue, failureClass, jobId } = request
+  checkWord('failureClass', failureClass, FAILURE_CLASSES)
+  const limit = limitOf(request)
+  const [diedAt, atJobId, nominalAt] = readCursor(request, [INSTANT, UUID, INSTANT]) ?? [
+    'Infinity',
+    AFTER_ALL,
+    'Infinity',
+  ]
+  if (jobId !== undefined && !UUID.test(jobId)) return { items: [], nextCursor: null }
+  const isFiltered = queue !== undefined || failureClass !== undefined || jobId !== undefined
+  const rows = await db.query<Row>(LIST, [
+    tenantId,
+    Number(diedAt),
+    atJobId,
+    Number(nominalAt),
+    queue ?? null,
+    failureClass === undefined ? null : FAILURE_CLASS[failureClass],
+    jobId ?? null,
+    isFiltered ? MAX_SCANNED : limit + 1,
+    limit + 1,
+  ])
+  const found = rows.flatMap((row) => (row[3] === null ? [] : [deadLetterOf(row, row[3])]))
+  const items = found.slice(0, limit)
+  const last = items.at(-1)
+  if (found.length > limit && last)
+    return { items, nextCursor: writeCursor([last.diedAt.getTime(), last.jobId, last.nominalAt.getTime()]) }
+  const [reachedDiedAt, reachedJobId, reachedNominalAt] = rows[0] ?? []
+  if (reachedDiedAt == null || reachedJobId == null || reachedNominalAt == null) return { items, nextCursor: null }
+  return { items, nextCursor: writeCursor([reachedDiedAt, reachedJobId, reachedNominalAt]) }
+}
+
+function deadLetterOf(row: Row, diedAt: Instant): DeadLetterView {
+  const [
+    ,
+    ,
+    ,
+    ,
+    jobId,
+    nominalAt,
+    dueAt,
+    tenant,
+    queue,
+    jobVersion,
+    attempt,
+    failures,
+    priority,
+    cause,
+    failureClass,
+    error,
+  ] = row
+  return {
+    runId: runIdOf(jobId, nominalAt),
+    jobId,
+    tenant: tenant ?? '',
+    queue: queue ?? '',
+    nominalAt: new Date(nominalAt),
+    dueAt: new Date(dueAt),
+    diedAt: new Date(diedAt),
+    attempt,
+    failures,
+    priority,
+    cause: causeOf(cause),
+    jobVersion,
+    failureClass: failureClassOf(failureClass),
+    error,
+  }
+}

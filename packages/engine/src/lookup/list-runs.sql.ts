@@ -1,0 +1,170 @@
+import { isJobId } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { listRunsOfJob } from './list-runs-of-job.sql.ts'
+import {
+  AFTER_ALL,
+  checkWord,
+  INSTANT,
+  limitOf,
+  MAX_SCANNED,
+  type Page,
+  type PageRequest,
+  readCursor,
+  UUID,
+  writeCursor,
+} from './page.ts'
+import { lastAttemptOf, liveColumns, pastColumns } from './run-columns.sql.ts'
+import {
+  outcomeOf,
+  RUN_STATUSES,
+  type RunStatus,
+  type RunSummary,
+  runSummaryOf,
+  type SummaryRow,
+  stateOf,
+} from './run-view.ts'
+
+/** Live runs of each shard that one page looks at. */
+const SCANNED_PER_SHARD = 256
+
+/**
+ * Live runs first, of the newest job first; then those that are over, the latest end first. One statement, so one snapshot:
+ * a run that ends meanwhile is in one of the two.
+ *
+ * Live: `runs` has no index by tenant, which every run would pay for. The primary key is read downwards from the cursor in
+ * each shard, 256 rows at most, and nothing is shown below the highest point where a shard stopped (the horizon).
+ * Over: `attempts_by_tenant`, day by day downwards from the cursor, `$10` rows at most. A run is shown once, by the end that
+ * came last, and not at all while it is live again.
+ */
+const LIST = statement(
+  'list_runs',
+  `with live as materialized (
+     select r.shard, r.job_id, r.nominal_at, r.tenant_id, r.queue_id, r.state
+     from generate_series(0, case when $2::boolean then
+       coalesce((select (m.value #>> '{}')::int from belfry.meta m where m.key = 'shards'), 4096) - 1 else -1 end) as of_shard (shard)
+     cross join lateral (
+       select r.shard, r.job_id, r.nominal_at, r.tenant_id, r.queue_id, r.state from belfry.runs r
+       where r.shard = of_shard.shard and (r.job_id, r.nominal_at) < ($3::uuid, to_timestamp($4::float8 / 1000))
+       order by r.job_id desc, r.nominal_at desc limit ${SCANNED_PER_SHARD}) r
+   ), horizon as materialized (
+     select l.job_id, l.nominal_at from (
+       select l.job_id, l.nominal_at, row_number() over (partition by l.shard order by l.job_id desc, l.nominal_at desc) as place from live l) l
+     where l.place = ${SCANNED_PER_SHARD} order by l.job_id desc, l.nominal_at desc limit 1
+   ), past as materialized (
+     select a.shard, a.job_id, a.nominal_at, a.finished_at, a.number, a.queue_id, a.outcome, a.final from belfry.attempts a
+     where $5::boolean and not exists (select from horizon) and a.tenant_id = $1 and a.finished_at <= to_timestamp($6::float8 / 1000)
+       and (a.finished_at, a.job_id, a.nominal_at, a.number) < (to_timestamp($6::float8 / 1000), $7::uuid, to_timestamp($8::float8 / 1000), $9::int)
+     order by a.finished_at desc, a.job_id desc, a.nominal_at desc, a.number desc limit $10
+   ), shown as (
+     (select l.shard, l.job_id, l.nominal_at, null::timestamptz as finished_at, 0 as number
+      from live l
+      where l.tenant_id = $1 and ($11::smallint is null or l.state = $11)
+        and ($13::text is null or l.queue_id = (select q.id from belfry.queues q where q.tenant_id = $1 and q.name = $13))
+        and not exists (select from horizon h where (l.job_id, l.nominal_at) < (h.job_id, h.nominal_at))
+      order by l.job_id desc, l.nominal_at desc limit $14)
+     union all
+     (select p.shard, p.job_id, p.nominal_at, p.finished_at, p.number
+      from past p
+      where p.final and ($12::smallint is null or p.outcome = $12)
+        and ($13::text is null or p.queue_id = (select q.id from belfry.queues q where q.tenant_id = $1 and q.name = $13))
+        and not exists (select from belfry.runs r where r.shard = p.shard and r.job_id = p.job_id and r.nominal_at = p.nominal_at)
+        and not exists (select from belfry.attempts later where later.shard = p.shard and later.job_id = p.job_id and later.nominal_at = p.nominal_at
+          and later.finished_at > p.finished_at and later.final)
+      order by p.finished_at desc, p.job_id desc, p.nominal_at desc, p.number desc limit $14)
+   )
+   select h.job_id, h.nominal_at, reached.finished_at, reached.job_id, reached.nominal_at, reached.number, page.*
+   from (select) one
+   left join horizon h on true
+   left join lateral (
+     select p.finished_at, p.job_id, p.nominal_at, p.number from past p where (select count(*) from past) = $10
+     order by p.finished_at, p.job_id, p.nominal_at, p.number limit 1) reached on true
+   left join lateral (
+     select run.* from shown s cross join lateral (
+       select ${liveColumns} from belfry.runs r ${lastAttemptOf}
+       where s.finished_at is null and r.shard = s.shard and r.job_id = s.job_id and r.nominal_at = s.nominal_at
+       union all
+       select ${pastColumns} from belfry.attempts a
+       where a.shard = s.shard and a.job_id = s.job_id and a.nominal_at = s.nominal_at and a.finished_at = s.finished_at and a.number = s.number
+       limit 1
+     ) run
+     order by s.finished_at desc nulls first, s.job_id desc, s.nominal_at desc, s.number desc limit $14) page on true
+   order by page.finished_at desc nulls first, page.job_id desc, page.nominal_at desc, page.attempt desc`,
+)
+
+export interface ListRuns extends PageRequest {
+  tenantId: number
+  jobId?: string
+  status?: RunStatus
+  queue?: string
+}
+
+type Row = readonly [
+  horizonJobId: string | null,
+  horizonNominalAt: Instant | null,
+  reachedFinishedAt: Instant | null,
+  reachedJobId: string | null,
+  reachedNominalAt: Instant | null,
+  reachedNumber: number | null,
+  ...SummaryRow,
+]
+const EDGE_WIDTH = 6
+
+const PATTERNS = [/^(live|past)$/, INSTANT, UUID, INSTANT, /^\d{1,10}$/]
+/** Above every number of an attempt. */
+const NUMBER_END = 2_147_483_647
+const TIME_END = Number.POSITIVE_INFINITY
+
+/** Hot and past in one list. Of one job: latest nominal time first; else what is live first, then the latest end first. */
+export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<RunSummary>> {
+  const { tenantId, jobId, status, queue } = request
+  checkWord('status', status, RUN_STATUSES)
+  const limit = limitOf(request)
+  if (jobId !== undefined) {
+    return isJobId(jobId) ? listRunsOfJob(db, { ...request, jobId }, limit) : { items: [], nextCursor: null }
+  }
+  const cursor = readCursor(request, PATTERNS)
+  const [phase, finishedAt, atJobId, nominalAt, number] = cursor ?? ['live', '0', AFTER_ALL, '0', '0']
+  const isLive = phase === 'live'
+  const state = status === undefined ? null : stateOf(status)
+  const outcome = status === undefined ? null : outcomeOf(status)
+  const scan = status === undefined && queue === undefined ? Math.min(MAX_SCANNED, limit * 4 + 100) : MAX_SCANNED
+  const rows = await db.query<Row>(LIST, [
+    tenantId,
+    isLive && outcome === null,
+    isLive ? atJobId : AFTER_ALL,
+    isLive && cursor ? Number(nominalAt) : TIME_END,
+    state === null,
+    isLive ? TIME_END : Number(finishedAt),
+    isLive ? AFTER_ALL : atJobId,
+    isLive ? TIME_END : Number(nominalAt),
+    isLive ? NUMBER_END : Number(number),
+    scan,
+    state,
+    outcome,
+    queue ?? null,
+    limit + 1,
+  ])
+  const items = rows
+    .filter((row) => row[EDGE_WIDTH] !== null)
+    .map((row) => runSummaryOf(row.slice(EDGE_WIDTH) as unknown as SummaryRow))
+  return { items: items.slice(0, limit), nextCursor: items.length > limit ? after(items[limit - 1]) : edgeOf(rows[0]) }
+}
+
+function after(item: RunSummary | undefined): string | null {
+  if (item === undefined) return null
+  const { jobId, nominalAt, finishedAt, attempt } = item
+  if (finishedAt === null) return writeCursor(['live', 0, jobId, nominalAt.getTime(), 0])
+  return writeCursor(['past', finishedAt.getTime(), jobId, nominalAt.getTime(), attempt])
+}
+
+/** Where the scan stopped, if there may be more behind it. */
+function edgeOf(row: Row | undefined): string | null {
+  if (row === undefined) return null
+  const [horizonJobId, horizonNominalAt, finishedAt, jobId, nominalAt, number] = row
+  if (horizonJobId !== null && horizonNominalAt !== null)
+    return writeCursor(['live', 0, horizonJobId, horizonNominalAt, 0])
+  if (finishedAt === null || jobId === null || nominalAt === null || number === null) return null
+  return writeCursor(['past', finishedAt, jobId, nominalAt, number])
+}
