@@ -8,7 +8,7 @@ import { listPartitions } from './list-partitions.sql.ts'
 import { type Partition, partitionName } from './partition.ts'
 import { keepReferred, timersReferringTo } from './referred-specs.sql.ts'
 
-export const DEFAULT_RETENTION_DAYS = 400
+const DEFAULT_RETENTION_DAYS = 400
 
 /** Days dropped by one step. */
 const MAX_DROPPED = 20
