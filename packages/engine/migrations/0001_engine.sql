@@ -229,7 +229,7 @@ declare
   at timestamptz(3) := clock_timestamp();
   of_shard smallint := floor(random() * shards)::smallint;
   noise text := encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
-  made uuid := (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(of_shard), 3, '0')
+  made uuid := (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(of_shard::integer), 3, '0')
     || '8' || substr(noise, 1, 15))::uuid;
 begin
   if jsonb_typeof(definition) is distinct from 'object' then

@@ -67,6 +67,7 @@ export class Engine {
   readonly #notifier: Notifier
   readonly #stopping = new AbortController()
   readonly #loops: Loop[]
+  readonly #pulseLoop: Loop
   readonly #readerLoop: Loop
   readonly #promoterLoops: Loop[]
   readonly #wakerLoop: Loop
@@ -82,7 +83,7 @@ export class Engine {
     this.nodeId = newJobId(0, clock.now(), random)
     this.registry = new Registry(db)
     this.partitioner = new Partitioner({ db, clock, logger })
-    const schedules = new Schedules()
+    const schedules = new Schedules(db)
     const definitions = new Definitions(db)
     this.finisher = new Finisher(
       { db, logger, ensurePartitions: () => this.partitioner.ensure() },
@@ -147,11 +148,12 @@ export class Engine {
     })
     this.#notifier = new Notifier({ db, wakeups, logger, hasOthers: () => this.#liveNodes > 1 })
     const loop = (name: string, step: ConstructorParameters<typeof Loop>[1]) => new Loop(name, step, deps)
+    this.#pulseLoop = loop('pulse', this.pulse)
     this.#readerLoop = loop('timer reader', this.reader)
     this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, this.promoter))
     this.#wakerLoop = loop('waker', this.waker)
     this.#loops = [
-      loop('pulse', this.pulse),
+      this.#pulseLoop,
       this.#readerLoop,
       ...this.#promoterLoops,
       this.#wakerLoop,
@@ -179,8 +181,10 @@ export class Engine {
 
   handle(queueId: number, handler: Handler, concurrency: number): void {
     const loop = this.handlers.serve(queueId, handler, concurrency)
-    if (this.#running) loop.start()
-    // Nobody told the new claimer what is ready already: the next sweep does.
+    if (!this.#running) return
+    loop.start()
+    this.pulse.sweepNext()
+    this.#pulseLoop.wake()
   }
 
   /** Takes nothing new, lets handlers finish within the grace time, gives back the rest, and leaves. */

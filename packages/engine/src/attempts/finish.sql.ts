@@ -11,7 +11,7 @@ import { statement } from '../store/statement.ts'
  * appends to history at once; what it does not return has not ended. The look-up returns the primary key, never the ctid:
  * after a concurrent heartbeat the lock returns a version that the statement's snapshot cannot see.
  */
-const FENCE = `r.shard = any($1::smallint[]) and r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+const FENCE = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder`
 const ATTEMPT_COLUMNS = `nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard, outcome,
        failure_class, status_code, cause, counted, final, error, result`
@@ -109,7 +109,7 @@ const LOOK = statement(
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::smallint[]) as u (shard, job_id, nominal_at, attempt, holder, outcome)
    cross join lateral (
      select from belfry.attempts a
-     where a.shard = any($1::smallint[]) and a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = to_timestamp(u.nominal_at / 1000)
+     where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = to_timestamp(u.nominal_at / 1000)
        and a.finished_at >= to_timestamp(u.nominal_at / 1000) - interval '1 day' and a.number = u.attempt and a.holder = u.holder
        and a.outcome = u.outcome limit 1) a`,
 )

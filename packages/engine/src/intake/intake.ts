@@ -81,8 +81,9 @@ export class Intake {
   /** In a caller's transaction, which may commit much later: nothing is born ready, the owner gives it its turn. */
   async createIn(tx: Queryable, inputs: unknown): Promise<Created[]> {
     const prepared = await this.#prepareAll(inputs, 'timers')
+    await this.#intern(prepared)
     const now = this.#deps.clock.now()
-    const created = await putKeyed(tx, this.#deps, prepared, now)
+    const created = await putKeyed(tx, prepared, now)
     await this.#deps.wakeups.inTransaction(
       tx,
       this.#deps.db.schema,
@@ -135,7 +136,8 @@ export class Intake {
   }
 
   async putIn(tx: Transaction, prepared: Prepared, now: Instant): Promise<void> {
-    const [created] = await putKeyed(tx, this.#deps, [prepared], now)
+    await this.#intern([prepared])
+    const [created] = await putKeyed(tx, [prepared], now)
     if (created?.deduplicated) throw new BelfryError('name_taken', `the same request made job ${created.jobId} already`)
   }
 
@@ -227,11 +229,12 @@ export class Intake {
   async #put(prepared: Prepared[]): Promise<Created[]> {
     const { db, clock } = this.#deps
     const created = await this.#patiently(async () => {
+      await this.#intern(prepared)
       const now = clock.now()
       if (prepared.some(({ keys }) => keys.length > 0) || prepared.length > MAX_BATCH || kindsOf(prepared).size > 1) {
-        return db.transaction((tx) => putKeyed(tx, this.#deps, prepared, now))
+        return db.transaction((tx) => putKeyed(tx, prepared, now))
       }
-      await putPrepared(db, this.#deps.schedules, prepared, now)
+      await putPrepared(db, prepared, now)
       return prepared.map(({ job }) => ({ jobId: job.jobId, deduplicated: false }))
     })
     this.announce(prepared.filter((_, i) => created[i]?.deduplicated === false))
@@ -239,7 +242,7 @@ export class Intake {
   }
 
   async #putSingles(batch: Pending[]): Promise<void> {
-    const { db, clock, schedules } = this.#deps
+    const { db, clock } = this.#deps
     const groups = new Map<string, Pending[]>()
     for (const pending of batch) {
       const list = groups.get(pending.prepared.job.kind)
@@ -249,7 +252,10 @@ export class Intake {
     for (const group of groups.values()) {
       try {
         const prepared = group.map((pending) => pending.prepared)
-        await this.#patiently(() => putPrepared(db, schedules, prepared, clock.now()))
+        await this.#patiently(async () => {
+          await this.#intern(prepared)
+          await putPrepared(db, prepared, clock.now())
+        })
         this.announce(prepared)
         for (const { prepared, resolve } of group) resolve({ jobId: prepared.job.jobId, deduplicated: false })
       } catch (error) {
@@ -281,6 +287,14 @@ export class Intake {
     }
   }
 
+  async #intern(prepared: readonly Prepared[]): Promise<void> {
+    await this.#deps.schedules.intern(
+      prepared.flatMap(({ job, understood }) =>
+        understood.when.kind === 'recurring' ? [{ shard: job.shard, spec: understood.when.schedule }] : [],
+      ),
+    )
+  }
+
   announce(prepared: readonly Prepared[]): void {
     const { wakeups } = this.#deps
     for (const { job } of prepared) {
@@ -293,12 +307,7 @@ export class Intake {
 const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
 
 /** Inserts jobs that have their ids; in chunks, each bounded in number and bytes. */
-export async function putPrepared(
-  db: Queryable,
-  schedules: Schedules,
-  prepared: readonly Prepared[],
-  now: Instant,
-): Promise<void> {
+export async function putPrepared(db: Queryable, prepared: readonly Prepared[], now: Instant): Promise<void> {
   for (const chunk of chunksOf(prepared)) {
     const jobs = chunk.map(({ job }) => job).sort((a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1))
     const immediate = jobs.filter((job): job is NewOneOff => job.kind === 'immediate')
@@ -306,14 +315,7 @@ export async function putPrepared(
     const recurring = jobs.filter((job): job is NewRecurring => job.kind === 'recurring')
     if (immediate.length > 0) await putImmediate(db, immediate, now)
     if (delayed.length > 0) await putDelayed(db, delayed, now)
-    if (recurring.length > 0) {
-      const uses = chunk.flatMap(({ job, understood }) =>
-        understood.when.kind === 'recurring' ? [{ shard: job.shard, spec: understood.when.schedule }] : [],
-      )
-      const interned = await schedules.intern(db, uses)
-      await putRecurring(db, recurring, now)
-      interned.seenCommitted()
-    }
+    if (recurring.length > 0) await putRecurring(db, recurring, now)
   }
 }
 

@@ -90,7 +90,7 @@ export class JobChanges {
     tx: Transaction,
     { job, timer: paused, wake, now }: Omit<Locked, 'ready'> & { timer: LockedTimer },
   ): Promise<JobStatus> {
-    const known = await this.#scheduleOf(tx, paused)
+    const known = await this.#scheduleOf(paused)
     const from = paused.nominalAt as Instant
     const next = from > now ? from : known.schedule.next(now)
     if (from <= now) {
@@ -152,7 +152,7 @@ export class JobChanges {
       jobId,
       async (tx, { job, timer, ready, now }) => {
         const at = this.#mustHaveFuture(job, timer)
-        const known = at.scheduleId === null ? null : await this.#scheduleOf(tx, at)
+        const known = at.scheduleId === null ? null : await this.#scheduleOf(at)
         if (at.overlap === OVERLAP.skip && (await isAlive(tx, at.shard, at.jobId))) {
           throw new BelfryError('overlap', `a run of job ${jobId} is still alive, and the job's overlap policy is skip`)
         }
@@ -190,20 +190,14 @@ export class JobChanges {
         priority: understood.priority,
         delivery: DELIVERY[understood.definition.delivery ?? 'at_least_once'],
       }
-      const planned = await this.#replanned(tx, common, understood, job.status === JOB_STATUS.paused, now)
+      const planned = await this.#replanned(common, understood, job.status === JOB_STATUS.paused, now)
       await writeTimer(tx, planned)
       wake.push([planned.shard, planned.dueAt])
       return { version }
     })
   }
 
-  async #replanned(
-    tx: Transaction,
-    timer: LockedTimer,
-    understood: UnderstoodJob,
-    paused: boolean,
-    now: Instant,
-  ): Promise<LockedTimer> {
+  async #replanned(timer: LockedTimer, understood: UnderstoodJob, paused: boolean, now: Instant): Promise<LockedTimer> {
     const { when } = understood
     if (when.kind !== 'recurring') {
       if (timer.scheduleId !== null)
@@ -217,8 +211,7 @@ export class JobChanges {
     const jitterMs = jitterOf(timer.jobId, when.jitterMs)
     const overlap = OVERLAP[when.overlap]
     if (known.id === timer.scheduleId && jitterMs === timer.jitterMs) return { ...timer, overlap }
-    const interned = await this.#deps.schedules.intern(tx, [{ shard: timer.shard, spec: when.schedule }])
-    interned.seenCommitted()
+    await this.#deps.schedules.intern([{ shard: timer.shard, spec: when.schedule }])
     const nominalAt = known.schedule.next(now)
     if (nominalAt === null)
       throw new BelfryError('invalid_job', 'the schedule never fires again', {
@@ -242,9 +235,9 @@ export class JobChanges {
     )
   }
 
-  async #scheduleOf(tx: Transaction, timer: LockedTimer) {
+  async #scheduleOf(timer: LockedTimer) {
     const scheduleId = timer.scheduleId as string
-    await this.#deps.schedules.load(tx, [{ shard: timer.shard, scheduleId }])
+    await this.#deps.schedules.load([{ shard: timer.shard, scheduleId }])
     const known = this.#deps.schedules.get(scheduleId)
     if (!known) throw new Error(`the schedule ${scheduleId} of job ${timer.jobId} is missing`)
     return known

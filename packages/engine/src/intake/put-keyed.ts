@@ -1,6 +1,5 @@
 import { BelfryError } from '../errors.ts'
 import { shardOfJob } from '../job/ids.ts'
-import type { Schedules } from '../promotion/schedules.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable, Transaction } from '../store/database.ts'
 import { type Created, type Prepared, putPrepared } from './intake.ts'
@@ -14,14 +13,13 @@ const LOCK_TIMEOUT_MS = 1_000
  */
 export async function putKeyed(
   tx: Queryable | Transaction,
-  deps: { schedules: Schedules },
   prepared: readonly Prepared[],
   now: Instant,
 ): Promise<Created[]> {
   const keyed = prepared.filter(({ keys }) => keys.length > 0)
   const existing = keyed.length === 0 ? new Map<Prepared, string>() : await claimKeys(tx, keyed, now)
   const fresh = prepared.filter((item) => !existing.has(item))
-  await putPrepared(tx, deps.schedules, fresh, now)
+  await putPrepared(tx, fresh, now)
   return prepared.map((item) => ({ jobId: existing.get(item) ?? item.job.jobId, deduplicated: existing.has(item) }))
 }
 

@@ -17,7 +17,7 @@ const RENEW = statement(
      select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested
      from u cross join lateral (
        select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested from belfry.runs r
-       where r.shard = any($1::smallint[]) and r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+       where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    ), renewed as (
@@ -34,7 +34,7 @@ const LOOK = statement(
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
    cross join lateral (
      select r.cancel_requested from belfry.runs r
-     where r.shard = any($1::smallint[]) and r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+     where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
        and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
 )
 

@@ -48,7 +48,7 @@ export async function decideJob(
   const ready: ReadyRun[] = []
   let timer = locked
   if (timer.scheduleId === null || timer.nominalAt === null) return { ready, timer }
-  await deps.schedules.load(tx, [{ shard: timer.shard, scheduleId: timer.scheduleId }])
+  await deps.schedules.load([{ shard: timer.shard, scheduleId: timer.scheduleId }])
   const known = deps.schedules.get(timer.scheduleId)
   if (!known) throw new Error(`the schedule ${timer.scheduleId} of job ${timer.jobId} is missing`)
   for (let round = 0; round < MAX_DECISIONS && timer.nominalAt !== null && isReached(timer, upTo, now); round++) {

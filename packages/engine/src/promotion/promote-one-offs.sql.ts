@@ -15,7 +15,7 @@ const PROMOTE = statement(
      select u.shard, u.job_id, u.turn, u.holder, u.deadline
      from u cross join lateral (
        select from belfry.timers t
-       where t.shard = any($1::smallint[]) and t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
+       where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
    ), gone as (
      delete from belfry.timers t using held h where t.shard = h.shard and t.job_id = h.job_id

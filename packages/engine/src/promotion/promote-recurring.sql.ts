@@ -19,7 +19,7 @@ const PROMOTE = statement(
      select u.*, t.nominal_at, t.due_at
      from u cross join lateral (
        select t.nominal_at, t.due_at from belfry.timers t
-       where t.shard = any($1::smallint[]) and t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
+       where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
    ), moved as (
      update belfry.timers t set due_at = to_timestamp(h.next_due / 1000), nominal_at = to_timestamp(h.next_nominal / 1000),

@@ -77,12 +77,9 @@ export class Promoter implements Step {
   }
 
   async #promote(due: Timer[]): Promise<void> {
-    const { clock, db, schedules } = this.#deps
+    const { clock, schedules } = this.#deps
     const now = clock.now()
-    await schedules.load(
-      db,
-      due.flatMap(({ shard, scheduleId }) => (scheduleId === null ? [] : [{ shard, scheduleId }])),
-    )
+    await schedules.load(due.flatMap(({ shard, scheduleId }) => (scheduleId === null ? [] : [{ shard, scheduleId }])))
     const oneOffs: Timer[] = []
     const recurring: { timer: Timer; nextNominalAt: Instant; nextDueAt: Instant }[] = []
     const alone: Timer[] = []

@@ -9,7 +9,7 @@ import { statement } from '../store/statement.ts'
 const READ = statement(
   'read_schedules',
   `select s.id, s.spec from unnest($1::smallint[], $2::bigint[]) as u (shard, id) cross join lateral (
-     select s.id, s.spec from belfry.schedules s where s.shard = any($1::smallint[]) and s.shard = u.shard and s.id = u.id limit 1) s`,
+     select s.id, s.spec from belfry.schedules s where /*shards s*/ s.shard = u.shard and s.id = u.id limit 1) s`,
 )
 const INTERN = statement(
   'intern_schedules',
@@ -25,20 +25,29 @@ export interface KnownSchedule {
 
 const MAX_INTERNED = 100_000
 
-/** The interned schedules: read once per process, compiled, with their fire times remembered. */
+/**
+ * The interned schedules: read once per process, compiled, with their fire times remembered. A schedule row is never changed
+ * or removed, so schedules are read and written outside of transactions: nobody waits for them, and one that no job refers
+ * to in the end is harmless.
+ */
 export class Schedules {
+  readonly #db: Queryable
   readonly #fireTimes = new FireTimes()
   readonly #specs = new Map<string, ScheduleSpec>()
   readonly #interned = new Set<string>()
 
+  constructor(db: Queryable) {
+    this.#db = db
+  }
+
   /** Makes sure that these can be answered without asking the database again. */
-  async load(db: Queryable, wanted: readonly { shard: number; scheduleId: string }[]): Promise<void> {
+  async load(wanted: readonly { shard: number; scheduleId: string }[]): Promise<void> {
+    if (this.#specs.size > MAX_INTERNED) this.#specs.clear()
     const missing = new Map<string, { shard: number; scheduleId: string }>()
     for (const want of wanted) if (!this.#specs.has(want.scheduleId)) missing.set(want.scheduleId, want)
     if (missing.size === 0) return
-    if (this.#specs.size > MAX_INTERNED) this.#specs.clear()
     const list = [...missing.values()]
-    const rows = await db.query<[string, string]>(READ, [
+    const rows = await this.#db.query<[string, string]>(READ, [
       numbers(list.map(({ shard }) => shard)),
       numbers(list.map((want) => want.scheduleId)),
     ])
@@ -56,32 +65,21 @@ export class Schedules {
     return { id, schedule: this.#fireTimes.get(id, () => spec), catchUp: spec.catchUp ?? DEFAULT_CATCH_UP }
   }
 
-  /**
-   * Writes schedules that jobs of these shards will refer to. A schedule row is never changed or removed, so what this
-   * process once saw committed need not be written again; `seenCommitted` is called after the commit.
-   */
-  async intern(
-    db: Queryable,
-    uses: readonly { shard: number; spec: ScheduleSpec }[],
-  ): Promise<{ seenCommitted(): void }> {
+  /** Writes schedules that jobs of these shards will refer to, before the jobs are written. */
+  async intern(uses: readonly { shard: number; spec: ScheduleSpec }[]): Promise<void> {
     const missing = new Map<string, { id: string; shard: number; spec: ScheduleSpec }>()
     for (const { shard, spec } of uses) {
       const id = scheduleId(spec)
       if (!this.#interned.has(`${shard}.${id}`)) missing.set(`${shard}.${id}`, { id, shard, spec })
     }
-    if (missing.size > 0) {
-      const list = [...missing.values()]
-      await db.query(INTERN, [
-        numbers(list.map(({ id }) => id)),
-        numbers(list.map(({ shard }) => shard)),
-        texts(list.map(({ spec }) => canonicalSchedule(spec))),
-      ])
-    }
-    return {
-      seenCommitted: () => {
-        if (this.#interned.size > MAX_INTERNED) this.#interned.clear()
-        for (const key of missing.keys()) this.#interned.add(key)
-      },
-    }
+    if (missing.size === 0) return
+    const list = [...missing.values()]
+    await this.#db.query(INTERN, [
+      numbers(list.map(({ id }) => id)),
+      numbers(list.map(({ shard }) => shard)),
+      texts(list.map(({ spec }) => canonicalSchedule(spec))),
+    ])
+    if (this.#interned.size > MAX_INTERNED) this.#interned.clear()
+    for (const key of missing.keys()) this.#interned.add(key)
   }
 }

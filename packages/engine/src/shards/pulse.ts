@@ -75,6 +75,11 @@ export class Pulse implements Step {
     return { waitMs: Math.max(1, Math.min(PULSE_MS, nextDeathMs) - tookMs) }
   }
 
+  /** The next pulse looks without watermarks: a queue has just been given a handler that knows of nothing yet. */
+  sweepNext(): void {
+    this.#nextSweepAt = Number.NEGATIVE_INFINITY
+  }
+
   async leave(): Promise<void> {
     await leave(this.#deps.db, this.#deps.node)
   }
