@@ -1,15 +1,14 @@
+import { DeadLetters } from './dead-letters.ts'
 import { Engine } from './engine.ts'
 import { BelfryError } from './errors.ts'
 import type { ActiveRun } from './executors/handlers/active-run.ts'
-import type { Created } from './intake/intake.ts'
-import type { JobStatus } from './intake/job-changes.ts'
-import type { JobInput } from './intake/job-input.ts'
-import { mergeUpdate } from './intake/merge-update.ts'
+import { Jobs } from './jobs.ts'
 import { type BelfryOptions, readOptions, type Settings } from './options.ts'
+import { Runs } from './runs.ts'
 import { SystemClock } from './runtime/clock.ts'
 import { pause } from './runtime/pause.ts'
 import { systemRandom } from './runtime/random.ts'
-import { type CallerTransaction, Database, inCallerTransaction } from './store/database.ts'
+import { Database } from './store/database.ts'
 import { type EmbeddedServer, startEmbedded } from './store/embedded/embedded-server.ts'
 import { PING } from './store/ping.sql.ts'
 import { prepareSchema } from './store/prepare-schema.ts'
@@ -47,7 +46,7 @@ export class Belfry {
   /** Starts a node. Without `database` it brings its own PostgreSQL; with one that is away it waits for it. */
   static async start(options: BelfryOptions = {}): Promise<Belfry> {
     const settings = readOptions(options)
-    const { logger, schema, connections, leaseMs, cancelGraceMs } = settings
+    const { logger, schema, connections, leaseMs, cancelGraceMs, historyDays } = settings
     const embedded = settings.database === null ? await startEmbedded({ dataDir: settings.dataDir, logger }) : null
     const db = new Database({
       connection: settings.database ?? embedded?.connection ?? {},
@@ -68,6 +67,7 @@ export class Belfry {
         shards,
         leaseMs,
         cancelGraceMs,
+        historyDays,
         ownTime: false,
       })
       await engine.partitioner.ensure()
@@ -135,87 +135,5 @@ export class Belfry {
         await pause(RETRY_MS)
       }
     }
-  }
-}
-
-class Jobs {
-  readonly #engine: Engine
-
-  constructor(engine: Engine) {
-    this.#engine = engine
-  }
-
-  /** Creates a job; resolves after its commit, or joins the caller's transaction. */
-  async create(job: JobInput, options: { tx?: CallerTransaction } = {}): Promise<Created> {
-    if (!options.tx) return this.#engine.intake.create(job)
-    const [created] = await this.#engine.intake.createIn(inCallerTransaction(options.tx, this.#engine.db.schema), [job])
-    return created as Created
-  }
-
-  /** Creates up to 10,000 jobs, all or none. */
-  async createMany(jobs: readonly JobInput[], options: { tx?: CallerTransaction } = {}): Promise<Created[]> {
-    if (!options.tx) return this.#engine.intake.createMany(jobs)
-    return this.#engine.intake.createIn(inCallerTransaction(options.tx, this.#engine.db.schema), jobs)
-  }
-
-  /** Changes the fields that `patch` names. */
-  update(jobId: string, patch: Partial<JobInput>): Promise<{ version: number }> {
-    const { jobChanges, registry, clock } = this.#engine
-    return jobChanges.update(
-      jobId,
-      (definitionJson, nominalAt) => mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt }),
-      (job, tenantId) => registry.queueId(tenantId, job.queue),
-    )
-  }
-
-  /** No more runs; live ones are asked to stop, or with `running: 'finish'` left to finish. */
-  cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
-    return this.#engine.jobChanges.cancel(jobId, options.running ?? 'cancel')
-  }
-
-  /** No new runs until resumed; retries of existing ones go on. */
-  pause(jobId: string, options: { reason?: string } = {}): Promise<{ status: JobStatus }> {
-    return this.#engine.jobChanges.pause(jobId, options.reason ?? null)
-  }
-
-  /** Goes on from now. */
-  resume(jobId: string): Promise<{ status: JobStatus }> {
-    return this.#engine.jobChanges.resume(jobId)
-  }
-
-  /** One run now, beside the schedule. */
-  trigger(jobId: string): Promise<{ runId: string }> {
-    return this.#engine.jobChanges.trigger(jobId)
-  }
-}
-
-class Runs {
-  readonly #engine: Engine
-
-  constructor(engine: Engine) {
-    this.#engine = engine
-  }
-
-  /** A waiting run is gone at once; a running one is asked to stop. */
-  cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
-    return this.#engine.runChanges.cancel(runId)
-  }
-
-  /** Opens a failed or lost run again: same id, new attempts. */
-  retry(runId: string): Promise<{ runId: string }> {
-    return this.#engine.runChanges.retry(runId)
-  }
-}
-
-class DeadLetters {
-  readonly #engine: Engine
-
-  constructor(engine: Engine) {
-    this.#engine = engine
-  }
-
-  /** Opens the run of a dead letter again. */
-  redrive(runId: string): Promise<{ runId: string }> {
-    return this.#engine.runChanges.retry(runId)
   }
 }

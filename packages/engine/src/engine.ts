@@ -5,6 +5,7 @@ import { RunChanges } from './attempts/run-changes.sql.ts'
 import type { Handler } from './executors/handlers/handler-pool.ts'
 import { Handlers } from './executors/handlers/handlers.ts'
 import { Keeper } from './executors/handlers/keeper.ts'
+import { dropExpired } from './history/drop-expired.ts'
 import { Partitioner } from './history/partitioner.ts'
 import { Intake } from './intake/intake.ts'
 import { JobChanges } from './intake/job-changes.ts'
@@ -35,6 +36,7 @@ export interface EngineDeps {
   shards: number
   leaseMs: number
   cancelGraceMs: number
+  historyDays: number
   /** True with a manual clock: its time counts, not the database's. */
   ownTime: boolean
 }
@@ -160,6 +162,7 @@ export class Engine {
       loop('keeper', this.keeper),
       loop('notifier', this.#notifier),
       loop('partitioner', this.partitioner),
+      loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
     ]
     wakeups.listen({
       onReady: (queueId, priority, turn) => this.handlers.hint(queueId, priority, turn),

@@ -29,8 +29,7 @@ const LIVE = statement(
 )
 const KNOWN = statement(
   'run_is_known',
-  `select exists (select from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($3::float8 / 1000)
-     and a.finished_at >= to_timestamp($3::float8 / 1000) - interval '1 day')`,
+  `select exists (select from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($3::float8 / 1000))`,
 )
 
 const LOCK_TIMEOUT_MS = 5_000

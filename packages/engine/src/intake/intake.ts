@@ -13,21 +13,10 @@ import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost, type Queryable, type Transaction, UnknownOutcome } from '../store/database.ts'
 import { jitterOf } from './jitter.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
-import { type NewOneOff, type NewRecurring, putDelayed, putImmediate, putRecurring } from './put-jobs.sql.ts'
+import type { NewOneOff, NewRecurring } from './put-jobs.sql.ts'
 import { putKeyed } from './put-keyed.ts'
+import { type Created, MAX_BATCH, type Prepared, putPrepared } from './put-prepared.ts'
 import { type UnderstoodJob, understandJob } from './understand-job.ts'
-
-export interface Created {
-  jobId: string
-  deduplicated: boolean
-}
-
-/** A job that has its id and its place. */
-export interface Prepared {
-  job: NewOneOff | NewRecurring
-  keys: Key[]
-  understood: UnderstoodJob
-}
 
 export interface IntakeDeps {
   db: Database
@@ -46,8 +35,6 @@ interface Pending {
   reject(error: unknown): void
 }
 
-const MAX_BATCH = 1_000
-const MAX_BATCH_BYTES = 8 * 1024 * 1024
 const MAX_JOBS_PER_CALL = 10_000
 const LANES = 2
 /** How long a create is sent again while the database is away, before the caller is told. */
@@ -305,35 +292,6 @@ export class Intake {
 }
 
 const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
-
-/** Inserts jobs that have their ids; in chunks, each bounded in number and bytes. */
-export async function putPrepared(db: Queryable, prepared: readonly Prepared[], now: Instant): Promise<void> {
-  for (const chunk of chunksOf(prepared)) {
-    const jobs = chunk.map(({ job }) => job).sort((a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1))
-    const immediate = jobs.filter((job): job is NewOneOff => job.kind === 'immediate')
-    const delayed = jobs.filter((job): job is NewOneOff => job.kind === 'delayed')
-    const recurring = jobs.filter((job): job is NewRecurring => job.kind === 'recurring')
-    if (immediate.length > 0) await putImmediate(db, immediate, now)
-    if (delayed.length > 0) await putDelayed(db, delayed, now)
-    if (recurring.length > 0) await putRecurring(db, recurring, now)
-  }
-}
-
-function* chunksOf(prepared: readonly Prepared[]): Generator<Prepared[]> {
-  let chunk: Prepared[] = []
-  let bytes = 0
-  for (const item of prepared) {
-    const size = item.job.definitionJson.length
-    if (chunk.length > 0 && (chunk.length >= MAX_BATCH || bytes + size > MAX_BATCH_BYTES)) {
-      yield chunk
-      chunk = []
-      bytes = 0
-    }
-    chunk.push(item)
-    bytes += size
-  }
-  if (chunk.length > 0) yield chunk
-}
 
 const inPosition = (error: BelfryError, position: number): BelfryError =>
   new BelfryError(error.code, `job ${position}: ${error.message}`, {

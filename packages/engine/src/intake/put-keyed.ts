@@ -2,8 +2,8 @@ import { BelfryError } from '../errors.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable, Transaction } from '../store/database.ts'
-import { type Created, type Prepared, putPrepared } from './intake.ts'
 import { KEY_KIND, type Key, keyText, readKeys, takeKeys, takeOverName } from './keys.sql.ts'
+import { type Created, type Prepared, putPrepared } from './put-prepared.ts'
 
 const LOCK_TIMEOUT_MS = 1_000
 

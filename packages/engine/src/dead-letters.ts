@@ -1,0 +1,22 @@
+import type { Engine } from './engine.ts'
+import type { OfTenant } from './jobs.ts'
+import { type DeadLetterView, type ListDeadLetters, listDeadLetters } from './lookup/list-dead-letters.sql.ts'
+import type { Page } from './lookup/page.ts'
+
+export class DeadLetters {
+  readonly #engine: Engine
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /** Latest first, a page at a time. */
+  async list({ tenant = 'default', ...request }: OfTenant<ListDeadLetters> = {}): Promise<Page<DeadLetterView>> {
+    return listDeadLetters(this.#engine.db, { ...request, tenantId: await this.#engine.registry.tenantId(tenant) })
+  }
+
+  /** Opens the run of a dead letter again. */
+  redrive(runId: string): Promise<{ runId: string }> {
+    return this.#engine.runChanges.retry(runId)
+  }
+}

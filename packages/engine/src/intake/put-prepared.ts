@@ -1,0 +1,49 @@
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import type { Key } from './keys.sql.ts'
+import { type NewOneOff, type NewRecurring, putDelayed, putImmediate, putRecurring } from './put-jobs.sql.ts'
+import type { UnderstoodJob } from './understand-job.ts'
+
+export const MAX_BATCH = 1_000
+const MAX_BATCH_BYTES = 8 * 1024 * 1024
+
+export interface Created {
+  jobId: string
+  deduplicated: boolean
+}
+
+/** A job that has its id and its place. */
+export interface Prepared {
+  job: NewOneOff | NewRecurring
+  keys: Key[]
+  understood: UnderstoodJob
+}
+
+/** Inserts jobs that have their ids; in chunks, each bounded in number and bytes. */
+export async function putPrepared(db: Queryable, prepared: readonly Prepared[], now: Instant): Promise<void> {
+  for (const chunk of chunksOf(prepared)) {
+    const jobs = chunk.map(({ job }) => job).sort((a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1))
+    const immediate = jobs.filter((job): job is NewOneOff => job.kind === 'immediate')
+    const delayed = jobs.filter((job): job is NewOneOff => job.kind === 'delayed')
+    const recurring = jobs.filter((job): job is NewRecurring => job.kind === 'recurring')
+    if (immediate.length > 0) await putImmediate(db, immediate, now)
+    if (delayed.length > 0) await putDelayed(db, delayed, now)
+    if (recurring.length > 0) await putRecurring(db, recurring, now)
+  }
+}
+
+function* chunksOf(prepared: readonly Prepared[]): Generator<Prepared[]> {
+  let chunk: Prepared[] = []
+  let bytes = 0
+  for (const item of prepared) {
+    const size = item.job.definitionJson.length
+    if (chunk.length > 0 && (chunk.length >= MAX_BATCH || bytes + size > MAX_BATCH_BYTES)) {
+      yield chunk
+      chunk = []
+      bytes = 0
+    }
+    chunk.push(item)
+    bytes += size
+  }
+  if (chunk.length > 0) yield chunk
+}

@@ -1,0 +1,74 @@
+import type { Engine } from './engine.ts'
+import type { JobStatus } from './intake/job-changes.ts'
+import type { JobInput } from './intake/job-input.ts'
+import { mergeUpdate } from './intake/merge-update.ts'
+import type { Created } from './intake/put-prepared.ts'
+import { getJob } from './lookup/get-job.sql.ts'
+import type { JobView } from './lookup/job-view.ts'
+import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
+import type { Page } from './lookup/page.ts'
+import { type CallerTransaction, inCallerTransaction } from './store/database.ts'
+
+/** `tenant` instead of its number. */
+export type OfTenant<Request> = Omit<Request, 'tenantId'> & { tenant?: string }
+
+export class Jobs {
+  readonly #engine: Engine
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /** Creates a job; resolves after its commit, or joins the caller's transaction. */
+  async create(job: JobInput, options: { tx?: CallerTransaction } = {}): Promise<Created> {
+    if (!options.tx) return this.#engine.intake.create(job)
+    const [created] = await this.#engine.intake.createIn(inCallerTransaction(options.tx, this.#engine.db.schema), [job])
+    return created as Created
+  }
+
+  /** Creates up to 10,000 jobs, all or none. */
+  async createMany(jobs: readonly JobInput[], options: { tx?: CallerTransaction } = {}): Promise<Created[]> {
+    if (!options.tx) return this.#engine.intake.createMany(jobs)
+    return this.#engine.intake.createIn(inCallerTransaction(options.tx, this.#engine.db.schema), jobs)
+  }
+
+  /** The job wherever it is: waiting, in flight or finished. Null: there is none. */
+  get(jobId: string): Promise<JobView | null> {
+    return getJob(this.#engine.db, null, jobId)
+  }
+
+  /** Newest first, a page at a time. */
+  async list({ tenant = 'default', ...request }: OfTenant<ListJobs> = {}): Promise<Page<JobView>> {
+    return listJobs(this.#engine.db, { ...request, tenantId: await this.#engine.registry.tenantId(tenant) })
+  }
+
+  /** Changes the fields that `patch` names. */
+  update(jobId: string, patch: Partial<JobInput>): Promise<{ version: number }> {
+    const { jobChanges, registry, clock } = this.#engine
+    return jobChanges.update(
+      jobId,
+      (definitionJson, nominalAt) => mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt }),
+      (job, tenantId) => registry.queueId(tenantId, job.queue),
+    )
+  }
+
+  /** No more runs; live ones are asked to stop, or with `running: 'finish'` left to finish. */
+  cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
+    return this.#engine.jobChanges.cancel(jobId, options.running ?? 'cancel')
+  }
+
+  /** No new runs until resumed; retries of existing ones go on. */
+  pause(jobId: string, options: { reason?: string } = {}): Promise<{ status: JobStatus }> {
+    return this.#engine.jobChanges.pause(jobId, options.reason ?? null)
+  }
+
+  /** Goes on from now. */
+  resume(jobId: string): Promise<{ status: JobStatus }> {
+    return this.#engine.jobChanges.resume(jobId)
+  }
+
+  /** One run now, beside the schedule. */
+  trigger(jobId: string): Promise<{ runId: string }> {
+    return this.#engine.jobChanges.trigger(jobId)
+  }
+}

@@ -1,0 +1,40 @@
+import type { Engine } from './engine.ts'
+import type { OfTenant } from './jobs.ts'
+import { getLogs, type LogView } from './lookup/get-logs.sql.ts'
+import { getRun } from './lookup/get-run.sql.ts'
+import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
+import type { Page } from './lookup/page.ts'
+import type { RunSummary, RunView } from './lookup/run-view.ts'
+
+export class Runs {
+  readonly #engine: Engine
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  /** The run with its attempts, wherever it is. Null: there is none. */
+  get(runId: string): Promise<RunView | null> {
+    return getRun(this.#engine.db, null, runId)
+  }
+
+  /** Live and finished ones in one list, a page at a time. */
+  async list({ tenant = 'default', ...request }: OfTenant<ListRuns> = {}): Promise<Page<RunSummary>> {
+    return listRuns(this.#engine.db, { ...request, tenantId: await this.#engine.registry.tenantId(tenant) })
+  }
+
+  /** What its handlers logged. */
+  logs(runId: string): Promise<LogView[]> {
+    return getLogs(this.#engine.db, runId)
+  }
+
+  /** A waiting run is gone at once; a running one is asked to stop. */
+  cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
+    return this.#engine.runChanges.cancel(runId)
+  }
+
+  /** Opens a failed or lost run again: same id, new attempts. */
+  retry(runId: string): Promise<{ runId: string }> {
+    return this.#engine.runChanges.retry(runId)
+  }
+}
