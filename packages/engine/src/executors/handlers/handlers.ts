@@ -44,6 +44,8 @@ export class Handlers implements DirectLeases {
   readonly #deps: HandlersDeps
   readonly #support: RunSupport
   readonly #serving = new Map<number, Serving>()
+  /** Handlers that ended after `completeIn`, while the engine looks whether their transaction was committed. */
+  readonly #looking = new Set<Promise<void>>()
 
   constructor(deps: HandlersDeps) {
     this.#deps = deps
@@ -162,8 +164,12 @@ export class Handlers implements DirectLeases {
 
   #finish(run: ActiveRun, end: End): void {
     const { clock, random } = this.#deps
-    if (run.completesItself) void this.#afterOwnTransaction(run, end)
-    else this.#end(judge(run, end, clock.now(), random))
+    if (!run.completesItself) {
+      this.#end(judge(run, end, clock.now(), random))
+      return
+    }
+    const looking: Promise<void> = this.#afterOwnTransaction(run, end).finally(() => this.#looking.delete(looking))
+    this.#looking.add(looking)
   }
 
   /** The handler was to complete the run in its own transaction: the row tells whether that committed. */
@@ -194,7 +200,7 @@ export class Handlers implements DirectLeases {
 
   /** Takes nothing new, waits for what runs, and gives back the rest. */
   async drain(graceMs: number): Promise<void> {
-    const { clock, finisher } = this.#deps
+    const { clock } = this.#deps
     for (const { pool } of this.#serving.values()) pool.stop()
     await Promise.all([...this.#serving.values()].map(({ loop }) => loop.stop()))
     const now = clock.now()
@@ -208,7 +214,13 @@ export class Handlers implements DirectLeases {
         pool.giveUp(run, 'stopping')
       }
     }
-    await finisher.drained()
+    await this.settled()
+  }
+
+  /** Ends when the ends and log lines of all handlers that have ended are written. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#looking)
+    await this.#deps.finisher.drained()
     await this.#support.drained()
   }
 }
