@@ -1,0 +1,54 @@
+import type pg from 'pg'
+import { Engine } from '../engine.ts'
+import { type Instant, ManualClock } from '../runtime/clock.ts'
+import { type Logger, silentLogger } from '../runtime/logger.ts'
+import { seededRandom } from '../runtime/random.ts'
+import { Database } from '../store/database.ts'
+import { prepareSchema } from '../store/prepare-schema.ts'
+
+export interface TestNodeOptions {
+  database: string | pg.ClientConfig
+  schema: string
+  shards: number
+  start: Instant
+  seed: number
+  leaseMs: number
+  cancelGraceMs: number
+  logger?: Logger
+}
+
+export interface TestNode {
+  engine: Engine
+  db: Database
+  clock: ManualClock
+  shards: number
+}
+
+const CONNECTIONS = 8
+const HISTORY_DAYS = 400
+
+/** A node whose loops do not run and whose time stands still: whoever holds it makes every step. */
+export async function startTestNode(options: TestNodeOptions): Promise<TestNode> {
+  const { database, schema, seed, leaseMs, cancelGraceMs, logger = silentLogger } = options
+  const db = new Database({ connection: database, schema, maxConnections: CONNECTIONS, logger })
+  try {
+    const { shards } = await prepareSchema(db, options.shards, logger)
+    const clock = new ManualClock(options.start)
+    const engine = new Engine({
+      db,
+      clock,
+      random: seededRandom(seed),
+      logger,
+      shards,
+      leaseMs,
+      cancelGraceMs,
+      historyDays: HISTORY_DAYS,
+      ownTime: true,
+    })
+    await engine.partitioner.ensure()
+    return { engine, db, clock, shards }
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}
