@@ -225,7 +225,7 @@ export class Engine {
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
     })
     const inGrace = answer.graceUntil !== null && answer.now < answer.graceUntil
-    if (answer.shardsWithExpired.length > 0 && !inGrace) await this.reaper.reap(answer.shardsWithExpired, answer.now)
+    if (answer.hasExpired && !inGrace) await this.reaper.reap(asked.shards, answer.now)
   }
 
   #wakePromoters(): void {

@@ -1,3 +1,4 @@
+import { shardOfJob } from '../job/ids.ts'
 import { DELIVERY, RUN_STATE } from '../job/states.ts'
 import type { Lease } from '../leases/lease.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -5,16 +6,17 @@ import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
+/**
+ * The ctid is good enough here: a ready row that changed under the lock is not updated, and stays ready for the next claim.
+ */
 const LEASE_PICKED = `
    leased as (
      update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = $2, leased_at = to_timestamp($3::float8 / 1000),
        lease_until = least(to_timestamp($4::float8 / 1000), p.deadline), deadline = p.deadline
-     from picked p where r.shard = p.shard and r.job_id = p.job_id and r.nominal_at = p.nominal_at
-     returning r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.due_at, r.timeout_ms, r.delivery, r.one_off,
-       r.priority, r.turn
+     from picked p where r.ctid = p.ctid
+     returning r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn
    )
-   select l.shard, l.job_id, l.nominal_at, l.attempt, l.tenant_id, l.job_version, l.failures, l.due_at, l.timeout_ms, l.delivery, l.one_off,
-     l.priority, l.turn, s.definition
+   select l.job_id, l.nominal_at, l.attempt, l.tenant_id, l.job_version, l.failures, l.timeout_ms, l.one_off, l.priority, l.turn, s.definition
    from leased l left join lateral (
      select s.definition from belfry.specs s where s.shard = l.shard and s.job_id = l.job_id limit 1) s on l.one_off`
 
@@ -22,7 +24,7 @@ const LEASE_PICKED = `
 const CLAIM = statement(
   'claim_runs',
   `with picked as (
-     select r.shard, r.job_id, r.nominal_at, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
+     select r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
      from belfry.runs r
      where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.priority = $5 and r.turn >= $6 and r.delivery = $8
      order by r.turn limit $7 for update skip locked
@@ -42,9 +44,9 @@ const CLAIM_LEVELS = statement(
          order by r.turn limit $7) head
        order by head.turn limit $7) first
    ), picked as (
-     select head.shard, head.job_id, head.nominal_at, head.deadline
+     select head.ctid, head.deadline
      from horizon cross join level cross join lateral (
-       select r.shard, r.job_id, r.nominal_at, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
+       select r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
        from belfry.runs r
        where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.priority = level.priority and r.turn >= level.watermark and r.turn <= horizon.turn
          and r.delivery = $8
@@ -52,22 +54,7 @@ const CLAIM_LEVELS = statement(
    ), ${LEASE_PICKED}`,
 )
 
-type Row = [
-  number,
-  string,
-  Instant,
-  number,
-  number,
-  number,
-  number,
-  Instant,
-  number,
-  number,
-  boolean,
-  number,
-  string,
-  string | null,
-]
+type Row = [string, Instant, number, number, number, number, number, boolean, number, string, string | null]
 
 /** Runs that may be performed at most once are claimed apart: they are never leased ahead of a free slot. */
 export type Delivery = keyof typeof DELIVERY
@@ -111,26 +98,26 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]>
           limit,
           delivery,
         ])
+  const atMostOnce = claim.delivery === 'at_most_once'
   return rows.map((row) => ({
     lease: {
-      shard: row[0],
-      jobId: row[1],
-      nominalAt: row[2],
-      attempt: row[3],
+      shard: shardOfJob(row[0]),
+      jobId: row[0],
+      nominalAt: row[1],
+      attempt: row[2],
       holder,
-      tenantId: row[4],
+      tenantId: row[3],
       queueId,
-      jobVersion: row[5],
-      failures: row[6],
-      dueAt: row[7],
+      jobVersion: row[4],
+      failures: row[5],
       leasedAt: now,
-      leaseUntil: Math.min(leaseUntil, now + row[8]),
-      deadline: now + row[8],
-      atMostOnce: row[9] === DELIVERY.at_most_once,
-      oneOff: row[10],
-      definition: row[13],
+      leaseUntil: Math.min(leaseUntil, now + row[6]),
+      deadline: now + row[6],
+      atMostOnce,
+      oneOff: row[7],
+      definition: row[10],
     },
-    priority: row[11],
-    turn: Number(row[12]),
+    priority: row[8],
+    turn: Number(row[9]),
   }))
 }

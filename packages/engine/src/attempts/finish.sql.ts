@@ -8,8 +8,9 @@ import { statement } from '../store/statement.ts'
 
 /**
  * How attempts end. Each statement takes its rows by their fence, passes over locked ones, removes or changes the run and
- * appends to history at once; what it does not return has not ended. The look-up returns the primary key, never the ctid:
- * after a concurrent heartbeat the lock returns a version that the statement's snapshot cannot see.
+ * appends to history at once; what it does not return has not ended, and is looked at again by the finisher. That covers
+ * the ctid too, by which the commonest end saves one look-up per run: after a concurrent heartbeat the lock returns a
+ * version that the statement's snapshot cannot see, so nothing is deleted, and the live finish goes into the next batch.
  */
 const FENCE = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder`
@@ -23,11 +24,11 @@ const SUCCEED = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[])
        as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at)
    ), held as (
-     select r.shard, r.job_id, r.nominal_at, u.started_at, u.finished_at
+     select r.ctid, u.started_at, u.finished_at
      from u cross join lateral (
-       select r.shard, r.job_id, r.nominal_at from belfry.runs r where ${FENCE} limit 1 for update skip locked) r
+       select r.ctid from belfry.runs r where ${FENCE} limit 1 for update skip locked) r
    ), gone as (
-     delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     delete from belfry.runs r using held h where r.ctid = h.ctid
      returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
        r.shard, r.cause
    )

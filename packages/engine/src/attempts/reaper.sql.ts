@@ -16,9 +16,9 @@ const EXPIRED = statement(
   'expired_leases',
   `select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.job_version, r.failures, r.lease_until, r.deadline, r.cancel_requested, r.delivery,
      r.one_off, r.priority, r.queue_id
-   from unnest($1::smallint[]) as s (shard) cross join lateral (
-     select * from belfry.runs r where r.shard = s.shard and r.state = ${RUN_STATE.leased} and r.lease_until <= to_timestamp($2::float8 / 1000)
-     order by r.lease_until limit $3) r`,
+   from belfry.runs r
+   where r.state = ${RUN_STATE.leased} and r.lease_until <= to_timestamp($2::float8 / 1000) and r.shard = any($1::smallint[])
+   order by r.lease_until limit $3`,
 )
 
 type Row = [
@@ -38,7 +38,7 @@ type Row = [
   number,
 ]
 
-const PER_SHARD = 500
+const MAX_BATCH = 500
 
 /**
  * The only closer by time. It compares with the database's own clock, closes nothing while there is grace after an outage,
@@ -68,7 +68,7 @@ export class Reaper {
   /** Closes the expired leases of these shards; answers how many. */
   async reap(shards: readonly number[], databaseNow: Instant): Promise<number> {
     const { db, definitions, finisher, wakeups } = this.#deps
-    const rows = await db.query<Row>(EXPIRED, [numbers(shards), databaseNow, PER_SHARD])
+    const rows = await db.query<Row>(EXPIRED, [numbers(shards), databaseNow, MAX_BATCH])
     if (rows.length === 0) return 0
     const known = await definitions.of(
       rows.map((row) => ({ shard: row[0], jobId: row[1], jobVersion: row[5], oneOff: row[11] })),

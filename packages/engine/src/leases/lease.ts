@@ -15,7 +15,6 @@ export interface Lease extends Fence {
   queueId: number
   jobVersion: number
   failures: number
-  dueAt: Instant
   leasedAt: Instant
   /** As far as this node knows; renewed by the keeper. An expired lease is not started. */
   leaseUntil: Instant

@@ -12,7 +12,7 @@ const TERMINATE = statement(
 )
 const LEASES_OF = statement(
   'leases_of_holder',
-  `select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.due_at, r.leased_at, r.lease_until, r.deadline, r.delivery,
+  `select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery,
      r.one_off, (select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id)
    from belfry.runs r where r.state = ${RUN_STATE.leased} and r.holder = $1`,
 )
@@ -26,7 +26,6 @@ type Row = [
   number,
   number,
   number,
-  Instant,
   Instant,
   Instant,
   Instant,
@@ -71,11 +70,10 @@ const leaseOf = (row: Row, holder: string): Lease => ({
   queueId: row[5],
   jobVersion: row[6],
   failures: row[7],
-  dueAt: row[8],
-  leasedAt: row[9],
-  leaseUntil: row[10],
-  deadline: row[11],
-  atMostOnce: row[12] === DELIVERY.at_most_once,
-  oneOff: row[13],
-  definition: row[14],
+  leasedAt: row[8],
+  leaseUntil: row[9],
+  deadline: row[10],
+  atMostOnce: row[11] === DELIVERY.at_most_once,
+  oneOff: row[12],
+  definition: row[13],
 })

@@ -1,6 +1,14 @@
 import type { Instant } from '../runtime/clock.ts'
 
-/** A run is born ready (no holder), or already leased to an executor of this node that has room for it. */
-export type LeaseTerms = { holder: null; deadline: null } | { holder: string; deadline: Instant }
+/** The lease that one promoting statement gives to the runs that are born leased. */
+export interface LeaseTerms {
+  holder: string
+  now: Instant
+  leaseUntil: Instant
+}
 
-export const BORN_READY: LeaseTerms = { holder: null, deadline: null }
+/** holder, leased_at, lease_until and deadline of a run m, where the terms are these parameters of the statement. */
+export const leasedColumns = ({ now, leaseUntil, holder }: Record<keyof LeaseTerms, string>): string =>
+  `case when m.leased then ${holder}::bigint end, to_timestamp(case when m.leased then ${now}::float8 / 1000 end),
+       to_timestamp(case when m.leased then least(${leaseUntil}::float8, ${now}::float8 + m.timeout_ms) / 1000 end),
+       to_timestamp(case when m.leased then (${now}::float8 + m.timeout_ms) / 1000 end)`

@@ -1,36 +1,31 @@
-import { CAUSE, RUN_STATE } from '../job/states.ts'
-import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
+import { CAUSE } from '../job/states.ts'
+import { booleans, ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import type { LeaseTerms } from './lease-terms.ts'
+import { type LeaseTerms, leasedColumns } from './lease-terms.ts'
+import type { Promoted } from './promote-recurring.sql.ts'
 
 /** A one-off has no next time: its timer goes and its run comes, in one statement. Leased ones come with their spec. */
 const PROMOTE = statement(
   'promote_one_offs',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::float8[])
-       as u (shard, job_id, version, turn, holder, deadline)
+     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::boolean[]) as u (shard, job_id, version, turn, leased)
    ), held as (
-     select u.shard, u.job_id, u.turn, u.holder, u.deadline
+     select t.ctid, u.turn, u.leased
      from u cross join lateral (
-       select from belfry.timers t
+       select t.ctid from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
    ), gone as (
-     delete from belfry.timers t using held h where t.shard = h.shard and t.job_id = h.job_id
-     returning t.nominal_at, t.due_at, t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery,
-       h.turn, h.holder, h.deadline
+     delete from belfry.timers t using held h where t.ctid = h.ctid
+     returning t.nominal_at, t.due_at, t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, h.turn, h.leased
    ), born as (
      insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
        attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
-     select g.nominal_at, g.due_at, g.turn, g.holder,
-       to_timestamp(case when g.holder is not null then $7::float8 / 1000 end),
-       to_timestamp(case when g.holder is not null then least($8::float8, g.deadline) / 1000 end),
-       to_timestamp(case when g.holder is not null then g.deadline / 1000 end),
-       g.job_id, g.tenant_id, g.queue_id, g.job_version, case when g.holder is null then 0 else 1 end, 0, g.timeout_ms, g.shard,
-       case when g.holder is null then ${RUN_STATE.ready} else ${RUN_STATE.leased} end, g.priority, ${CAUSE.create}, g.delivery, true, false, false
-     from gone g
+     select m.nominal_at, m.due_at, m.turn, ${leasedColumns({ now: '$6', leaseUntil: '$7', holder: '$8' })},
+       m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.create}, m.delivery, true,
+       false, false
+     from gone m
      on conflict do nothing
      returning shard, job_id, holder
    )
@@ -39,28 +34,30 @@ const PROMOTE = statement(
      select s.definition from belfry.specs s where s.shard = b.shard and s.job_id = b.job_id limit 1) s on b.holder is not null`,
 )
 
-export type OneOffPromotion = LeaseTerms & {
+export interface OneOffPromotion {
   shard: number
   jobId: string
   version: number
   turn: number
+  /** Born leased to an executor of this node. */
+  leased: boolean
 }
 
 /** Answers the runs that were born, with their definition where they were born leased. Items are unique and sorted. */
 export async function promoteOneOffs(
   db: Queryable,
   items: readonly OneOffPromotion[],
-  at: { now: Instant; leaseUntil: Instant },
-): Promise<{ jobId: string; definition: string | null }[]> {
+  lease: LeaseTerms,
+): Promise<Promoted[]> {
   const rows = await db.query<[string, string | null]>(PROMOTE, [
     numbers(items.map((item) => item.shard)),
     ids(items.map((item) => item.jobId)),
     numbers(items.map((item) => item.version)),
     numbers(items.map((item) => item.turn)),
-    numbers(items.map((item) => item.holder)),
-    instants(items.map((item) => item.deadline)),
-    at.now,
-    at.leaseUntil,
+    booleans(items.map((item) => item.leased)),
+    lease.now,
+    lease.leaseUntil,
+    lease.holder,
   ])
-  return rows.map(([jobId, definition]) => ({ jobId, definition }))
+  return rows.map(([jobId, definition]) => ({ jobId, definition, overlapped: false }))
 }

@@ -1,4 +1,4 @@
-import { OVERLAP } from '../job/states.ts'
+import { DELIVERY, OVERLAP } from '../job/states.ts'
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
 import { recoverLeases } from '../leases/recover.sql.ts'
@@ -14,10 +14,10 @@ import type { TimerReader } from '../timers/timer-reader.ts'
 import { FRESH_MS } from './decide.ts'
 import type { DirectLeases } from './direct-leases.ts'
 import { dueOf } from './due.ts'
-import { BORN_READY, type LeaseTerms } from './lease-terms.ts'
+import type { LeaseTerms } from './lease-terms.ts'
 import type { PromoteAlone } from './promote-alone.ts'
-import { type OneOffPromotion, promoteOneOffs } from './promote-one-offs.sql.ts'
-import { promoteRecurring, type RecurringPromotion } from './promote-recurring.sql.ts'
+import { promoteOneOffs } from './promote-one-offs.sql.ts'
+import { type Promoted, promoteRecurring, type RecurringPromotion } from './promote-recurring.sql.ts'
 import type { Schedules } from './schedules.sql.ts'
 
 export interface PromoterDeps {
@@ -40,10 +40,9 @@ const LONGEST_WAIT_MS = 1_000
 /** Jobs whose compare-and-set failed lately; more than this means that something else is wrong, and it is forgotten. */
 const MAX_CONFLICTS = 10_000
 
-interface Planned {
+/** A due timer with everything that its promotion says about it. */
+interface Planned extends RecurringPromotion {
   timer: Timer
-  turn: number
-  terms: LeaseTerms
 }
 
 /**
@@ -77,24 +76,37 @@ export class Promoter implements Step {
   }
 
   async #promote(due: Timer[]): Promise<void> {
-    const { clock, schedules } = this.#deps
+    const { clock, schedules, direct, turns } = this.#deps
     const now = clock.now()
-    await schedules.load(due.flatMap(({ shard, scheduleId }) => (scheduleId === null ? [] : [{ shard, scheduleId }])))
-    const oneOffs: Timer[] = []
-    const recurring: { timer: Timer; nextNominalAt: Instant; nextDueAt: Instant }[] = []
+    const known: { shard: number; scheduleId: string }[] = []
+    for (const timer of due) if (timer.scheduleId !== null) known.push(timer as { shard: number; scheduleId: string })
+    await schedules.load(known)
+    const oneOffs: Planned[] = []
+    const recurring: Planned[] = []
     const alone: Timer[] = []
-    for (const timer of due) {
-      if (timer.nominalAt !== null && timer.scheduleId === null) oneOffs.push(timer)
-      else {
-        const next = this.#conflicts.has(timer.jobId) ? null : this.#plainNext(timer, now)
-        if (next) recurring.push({ timer, ...next })
-        else alone.push(timer)
+    for (const timer of inOrder(due)) {
+      const isOneOff = timer.nominalAt !== null && timer.scheduleId === null
+      const next = isOneOff ? NEVER : this.#plainNext(timer, now)
+      if (next === null) {
+        alone.push(timer)
+        continue
       }
+      const planned: Planned = {
+        timer,
+        shard: timer.shard,
+        jobId: timer.jobId,
+        version: timer.version,
+        nextNominalAt: next.nominalAt,
+        nextDueAt: next.dueAt,
+        turn: turns.next(now, timer.priority),
+        // Leased at once where an executor of this node has room and nothing older waits.
+        leased: direct.reserve(timer),
+      }
+      if (isOneOff) oneOffs.push(planned)
+      else recurring.push(planned)
     }
-    inOrder(oneOffs, (timer) => timer)
-    inOrder(recurring, ({ timer }) => timer)
-    if (recurring.length > 0) await this.#promoteRecurring(recurring, now)
-    if (oneOffs.length > 0) await this.#promoteOneOffs(oneOffs, now)
+    if (recurring.length > 0) await this.#carry(recurring, now, promoteRecurring)
+    if (oneOffs.length > 0) await this.#carry(oneOffs, now, promoteOneOffs)
     for (const timer of alone) {
       await this.#deps.alone.promote(timer.shard, timer.jobId)
       this.#conflicts.delete(timer.jobId)
@@ -102,131 +114,64 @@ export class Promoter implements Step {
   }
 
   /** The next time of a timer that makes exactly one run and goes on; null if it takes more thought. */
-  #plainNext(timer: Timer, now: Instant): { nextNominalAt: Instant; nextDueAt: Instant } | null {
+  #plainNext(timer: Timer, now: Instant): { nominalAt: Instant; dueAt: Instant } | null {
     if (timer.nominalAt === null || timer.scheduleId === null || now - timer.nominalAt >= FRESH_MS) return null
+    if (this.#conflicts.size > 0 && this.#conflicts.has(timer.jobId)) return null
     if (timer.remainingRuns !== null && timer.remainingRuns <= 1) return null
     if (timer.overlap !== OVERLAP.skip && timer.overlap !== OVERLAP.allow) return null
     const known = this.#deps.schedules.get(timer.scheduleId)
     const next = known?.schedule.next(timer.nominalAt) ?? null
     if (!known || next === null) return null
-    return { nextNominalAt: next, nextDueAt: Math.max(now, dueOf(next, timer.jitterMs, known.schedule)) }
+    return { nominalAt: next, dueAt: Math.max(now, dueOf(next, timer.jitterMs, known.schedule)) }
   }
 
-  async #promoteRecurring(
-    items: { timer: Timer; nextNominalAt: Instant; nextDueAt: Instant }[],
+  /** Sends one batch and hands on what was born; only what the statement returned, never what was sent. */
+  async #carry(
+    items: Planned[],
     now: Instant,
+    send: (db: Database, items: Planned[], lease: LeaseTerms) => Promise<Promoted[]>,
   ): Promise<void> {
-    const { db, leaseMs } = this.#deps
-    const planned = this.#plan(
-      items.map(({ timer }) => timer),
-      now,
-    )
-    const batch = items.map(({ nextNominalAt, nextDueAt }, i): RecurringPromotion => {
-      const { timer, turn, terms } = planned.items[i] as Planned
-      return {
-        shard: timer.shard,
-        jobId: timer.jobId,
-        version: timer.version,
-        nextNominalAt,
-        nextDueAt,
-        turn,
-        ...terms,
-      }
-    })
-    const done = new Set<string>()
-    const born = new Map<string, string | null>()
-    await this.#orRecover(planned, now, async () => {
-      for (const { jobId, overlapped } of await promoteRecurring(db, batch, { now, leaseUntil: now + leaseMs })) {
-        done.add(jobId)
-        if (!overlapped) born.set(jobId, null)
-      }
-      await this.#deliver(planned, born, now)
-    })
-    this.#lookAgainAt(planned.items.filter(({ timer }) => !done.has(timer.jobId)))
-  }
-
-  async #promoteOneOffs(timers: Timer[], now: Instant): Promise<void> {
-    const { db, leaseMs } = this.#deps
-    const planned = this.#plan(timers, now)
-    const batch = planned.items.map(
-      ({ timer, turn, terms }): OneOffPromotion => ({
-        shard: timer.shard,
-        jobId: timer.jobId,
-        version: timer.version,
-        turn,
-        ...terms,
-      }),
-    )
-    const born = new Map<string, string | null>()
-    await this.#orRecover(planned, now, async () => {
-      for (const { jobId, definition } of await promoteOneOffs(db, batch, { now, leaseUntil: now + leaseMs }))
-        born.set(jobId, definition)
-      await this.#deliver(planned, born, now)
-    })
-    this.#lookAgainAt(planned.items.filter(({ timer }) => !born.has(timer.jobId)))
-  }
-
-  /** Gives each timer its turn, and a lease where an executor of this node has room and nothing older waits. */
-  #plan(timers: Timer[], now: Instant): { holder: string; items: Planned[] } {
-    const holder = newHolder(this.#deps.random)
-    const items = timers.map((timer): Planned => {
-      const terms = this.#deps.direct.reserve(timer) ? { holder, deadline: now + timer.timeoutMs } : BORN_READY
-      return { timer, turn: this.#deps.turns.next(now, timer.priority), terms }
-    })
-    return { holder, items }
-  }
-
-  async #orRecover(
-    planned: { holder: string; items: Planned[] },
-    sentAt: Instant,
-    work: () => Promise<void>,
-  ): Promise<void> {
-    const { direct, reader, stopping } = this.#deps
+    const { db, leaseMs, direct, random, reader, stopping } = this.#deps
+    const lease: LeaseTerms = { holder: newHolder(random), now, leaseUntil: now + leaseMs }
+    let promoted: Promoted[]
     try {
-      await work()
+      promoted = await send(db, items, lease)
     } catch (error) {
-      for (const { timer, terms } of planned.items) if (terms.holder !== null) direct.unreserve(timer)
+      for (const { timer, leased } of items) if (leased) direct.unreserve(timer)
       if (!(error instanceof UnknownOutcome)) throw error
-      const adopted = await recoverLeases(
-        this.#deps,
-        { holder: planned.holder, backendPid: error.backendPid, sentAt },
-        stopping,
-      )
-      await direct.deliver(adopted)
-      for (const { timer } of planned.items) reader.want(timer.shard, timer.dueAt)
+      const lost = { holder: lease.holder, backendPid: error.backendPid, sentAt: now }
+      await direct.deliver(await recoverLeases(this.#deps, lost, stopping))
+      for (const { timer } of items) reader.want(timer.shard, timer.dueAt)
+      return
     }
-  }
-
-  async #deliver(planned: { items: Planned[] }, born: Map<string, string | null>, now: Instant): Promise<void> {
-    const { direct, wakeups, leaseMs } = this.#deps
+    const byJob = new Map<string, Promoted>()
+    for (const item of promoted) byJob.set(item.jobId, item)
     const leases: Lease[] = []
-    for (const { timer, turn, terms } of planned.items) {
-      const definition = born.get(timer.jobId)
-      if (terms.holder !== null) direct.unreserve(timer)
-      if (definition === undefined) continue
-      if (terms.holder === null) wakeups.ready(timer.queueId, timer.priority, turn)
-      else leases.push(leaseOf(timer, terms.holder, terms.deadline, { now, leaseUntil: now + leaseMs }, definition))
+    for (const item of items) {
+      const { timer, leased, turn } = item
+      if (leased) direct.unreserve(timer)
+      const done = byJob.get(timer.jobId)
+      if (!done) this.#lookAgainAt(timer)
+      else if (done.overlapped) continue
+      else if (leased) leases.push(leaseOf(timer, lease, done.definition))
+      else this.#deps.wakeups.ready(timer.queueId, timer.priority, turn)
     }
     await direct.deliver(leases)
   }
 
   /** Not returned: locked, or changed by somebody. It is read again; the second time it is decided alone. */
-  #lookAgainAt(missed: Planned[]): void {
+  #lookAgainAt(timer: Timer): void {
     if (this.#conflicts.size > MAX_CONFLICTS) this.#conflicts.clear()
-    for (const { timer } of missed) {
-      if (timer.scheduleId !== null) this.#conflicts.add(timer.jobId)
-      this.#deps.reader.want(timer.shard, timer.dueAt)
-    }
+    if (timer.scheduleId !== null) this.#conflicts.add(timer.jobId)
+    this.#deps.reader.want(timer.shard, timer.dueAt)
   }
 }
 
-function leaseOf(
-  timer: Timer,
-  holder: string,
-  deadline: Instant,
-  { now, leaseUntil }: { now: Instant; leaseUntil: Instant },
-  definition: string | null,
-): Lease {
+/** A one-off has no next time. */
+const NEVER = { nominalAt: 0, dueAt: 0 }
+
+function leaseOf(timer: Timer, { holder, now, leaseUntil }: LeaseTerms, definition: string | null): Lease {
+  const deadline = now + timer.timeoutMs
   return {
     shard: timer.shard,
     jobId: timer.jobId,
@@ -237,20 +182,16 @@ function leaseOf(
     queueId: timer.queueId,
     jobVersion: timer.jobVersion,
     failures: 0,
-    dueAt: timer.dueAt,
     leasedAt: now,
     leaseUntil: Math.min(leaseUntil, deadline),
     deadline,
-    atMostOnce: timer.delivery === 1,
+    atMostOnce: timer.delivery === DELIVERY.at_most_once,
     oneOff: timer.scheduleId === null,
     definition,
   }
 }
 
 /** By shard and job: the order in which every batch takes its rows. */
-function inOrder<Item>(items: Item[], timerOf: (item: Item) => Timer): void {
-  items.sort((a, b) => {
-    const [one, other] = [timerOf(a), timerOf(b)]
-    return one.shard - other.shard || (one.jobId < other.jobId ? -1 : 1)
-  })
+function inOrder(timers: Timer[]): Timer[] {
+  return timers.sort((a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1))
 }

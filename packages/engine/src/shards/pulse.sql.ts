@@ -27,8 +27,7 @@ const PULSE = statement(
      array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
          where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
        from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n),
-     array(select s.shard from unnest($5::smallint[]) as s (shard)
-       where exists (select from belfry.runs r where r.shard = s.shard and r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)),
+     exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now),
      array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.priority = p.priority
          and r.turn >= q.after order by r.turn limit 1)
        from unnest($7::int[], $8::bigint[]) with ordinality as q (queue_id, after, n) cross join generate_series(0, 9) as p (priority)
@@ -68,12 +67,13 @@ export interface PulseAnswer {
   graceUntil: Instant | null
   timersDue: Instant[]
   waitingDue: Instant[]
-  shardsWithExpired: number[]
+  /** Some lease has expired, in whatever shard. */
+  hasExpired: boolean
   /** Per queue, per priority 0–9: the lowest turn, or null. */
   heads: (number | null)[][]
 }
 
-type Row = [number, number | null, string, number | null, number | null, string, string, string, string]
+type Row = [number, number | null, string, number | null, number | null, string, string, boolean, string]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
 export async function sendPulse(db: Queryable, question: PulseQuestion): Promise<PulseAnswer> {
@@ -97,7 +97,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     graceUntil: grace,
     timersDue: listOf(timers).map(Number),
     waitingDue: listOf(waiting).map(Number),
-    shardsWithExpired: listOf(expired).map(Number),
+    hasExpired: expired,
     heads: question.queueIds.map((_, i) => turns.slice(i * 10, i * 10 + 10)),
   }
 }

@@ -5,9 +5,9 @@ import type { Instant } from '../runtime/clock.ts'
  * batch. Instants travel as float8 milliseconds (exact far beyond the year 9999) and become timestamps in the statement.
  */
 export const numbers = (values: readonly (number | string | null)[]): string => {
-  let text = '{'
-  for (let i = 0; i < values.length; i++) text += `${i === 0 ? '' : ','}${values[i] ?? 'null'}`
-  return `${text}}`
+  const text = values.join(',')
+  // `join` writes nothing for null.
+  return values.includes(null) ? `{${values.map((value) => value ?? 'null').join(',')}}` : `{${text}}`
 }
 
 export const ids = (values: readonly string[]): string => `{${values.join(',')}}`
