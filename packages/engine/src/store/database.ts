@@ -73,6 +73,7 @@ export class Database implements Queryable {
     }
     this.#pool = new pg.Pool({ ...this.#config, max: maxConnections, idleTimeoutMillis: 30_000 })
     this.#pool.on('error', (error) => logger.warn('an idle database connection was lost', { error: error.message }))
+    this.#pool.on('connect', survive)
   }
 
   async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
@@ -117,6 +118,7 @@ export class Database implements Queryable {
   /** A connection of one's own, outside the pool: for listening, migrating and other long stays. */
   async connect(): Promise<pg.Client> {
     const client = new pg.Client(this.#config)
+    survive(client)
     await client.connect()
     return client
   }
@@ -124,6 +126,14 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     await this.#pool.end()
   }
+}
+
+/**
+ * A connection that breaks emits an error besides failing its statement, and the pool listens only while it is idle: with
+ * nobody listening, the end of a database would end the whole process.
+ */
+const survive = (client: pg.ClientBase): void => {
+  client.on('error', () => {})
 }
 
 class ClientTransaction implements Transaction {
