@@ -95,11 +95,13 @@ export class Pulse implements Step {
 
   #reown(answer: PulseAnswer, clockIsOff: boolean): void {
     const { node, shards, onOwners, logger } = this.#deps
-    const live = clockIsOff ? 'off' : answer.liveNodes.sort().join()
+    // The first pulse writes the node's row and does not see it yet.
+    const nodes = [...new Set([...answer.liveNodes, node.id])].sort()
+    const live = clockIsOff ? 'off' : nodes.join()
     if (live === this.#live) return
     this.#live = live
-    this.#owned = clockIsOff ? [] : shardsOwnedBy(node.id, answer.liveNodes, shards)
-    logger.debug('the live nodes changed', { live: answer.liveNodes.length, owned: this.#owned.length })
+    this.#owned = clockIsOff ? [] : shardsOwnedBy(node.id, nodes, shards)
+    logger.debug('the live nodes changed', { live: nodes.length, owned: this.#owned.length })
     onOwners(this.#owned)
   }
 
