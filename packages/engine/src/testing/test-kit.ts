@@ -143,6 +143,8 @@ export class TestKit {
 
   /** All steps, again and again, until nothing changes any more. Time stands still meanwhile. */
   async settle({ running = 'finish' }: SettleOptions = {}): Promise<void> {
+    // Who has just been given shards asks about them with its next pulse.
+    await this.pulse()
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const before = this.#started + this.#ended
       await this.pulse()
