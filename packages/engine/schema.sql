@@ -124,8 +124,9 @@ create table runs (
   has_dependents   boolean not null,
   primary key (shard, job_id, nominal_at)
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
-create index runs_leased on runs (shard, lease_until) where state = 1;
-create index runs_ready on runs (queue_id, priority, turn) where state = 0;
+create index runs_leased on runs (lease_until) where state = 1;
+create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
+create index runs_ready_once on runs (queue_id, priority, turn) where state = 0 AND delivery = 1;
 create index runs_waiting on runs (shard, due_at) where state = 2;
 
 create table attempts (
@@ -230,7 +231,7 @@ declare
   at timestamptz(3) := clock_timestamp();
   of_shard smallint := floor(random() * shards)::smallint;
   noise text := encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
-  made uuid := (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(of_shard), 3, '0')
+  made uuid := (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(of_shard::integer), 3, '0')
     || '8' || substr(noise, 1, 15))::uuid;
 begin
   if jsonb_typeof(definition) is distinct from 'object' then

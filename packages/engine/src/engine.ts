@@ -45,6 +45,8 @@ export interface EngineDeps {
 const FINISH_LANES = 2
 const PROMOTE_LANES = 2
 const MAX_BATCH = 1_000
+/** After the grace time, what has ended still has this long to reach the database. */
+const FLUSH_MS = 5_000
 
 /** One node: everything that runs in it, composed in one place. Nodes know each other only through the database. */
 export class Engine {
@@ -132,7 +134,7 @@ export class Engine {
       db,
       clock,
       turns,
-      onReady: ({ queueId, priority, turn }) => wakeups.ready(queueId, priority, turn),
+      onReady: (run) => wakeups.ready(run),
     })
     this.reaper = new Reaper({ db, finisher: this.finisher, definitions, turns, wakeups, random })
     this.keeper = new Keeper({ db, clock, logger, leaseMs, pools: () => this.handlers.pools })
@@ -165,7 +167,7 @@ export class Engine {
       loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
     ]
     wakeups.listen({
-      onReady: (queueId, priority, turn) => this.handlers.hint(queueId, priority, turn),
+      onReady: (queueId, level, turn) => this.handlers.hint(queueId, level, turn),
       onTimer: (shard, dueAt) => {
         if (this.reader.want(shard, dueAt)) this.#readerLoop.wake()
       },
@@ -194,9 +196,15 @@ export class Engine {
   async stop(graceMs: number): Promise<void> {
     const last = this.#loops.filter((loop) => loop.name === 'keeper' || loop.name === 'pulse')
     await Promise.all(this.#loops.filter((loop) => !last.includes(loop)).map((loop) => loop.stop()))
-    const drained = this.handlers.drain(graceMs)
-    const gaveUp = new Promise<'late'>((resolve) => this.clock.timer(graceMs + 5_000, () => resolve('late')))
-    if ((await Promise.race([drained, gaveUp])) === 'late') this.finisher.abandon()
+    let tooLong: { cancel(): void } | undefined
+    const gaveUp = new Promise<void>((resolve) => {
+      tooLong = this.clock.timer(graceMs + FLUSH_MS, () => {
+        this.finisher.abandon()
+        resolve()
+      })
+    })
+    await Promise.race([this.handlers.drain(graceMs), gaveUp])
+    tooLong?.cancel()
     this.#stopping.abort()
     await Promise.all(last.map((loop) => loop.stop()))
     await this.pulse.leave().catch(() => {})

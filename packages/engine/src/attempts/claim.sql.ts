@@ -21,26 +21,29 @@ const LEASE_PICKED = `
      select s.definition from belfry.specs s where s.shard = l.shard and s.job_id = l.job_id limit 1) s on l.one_off`
 
 /** In order of turn, from the watermark on; rows that somebody else holds are passed over. One priority level. */
-const CLAIM = statement(
-  'claim_runs',
-  `with picked as (
+const claimOf = (delivery: Delivery) =>
+  statement(
+    `claim_${delivery}`,
+    `with picked as (
      select r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
      from belfry.runs r
-     where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.priority = $5 and r.turn >= $6 and r.delivery = $8
+     where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = $5 and r.turn >= $6
      order by r.turn limit $7 for update skip locked
    ), ${LEASE_PICKED}`,
-)
+  )
 
 /** The same over several levels: first where the merged order ends, then no row behind that is touched. */
-const CLAIM_LEVELS = statement(
-  'claim_runs_of_levels',
-  `with level as (
+const claimLevelsOf = (delivery: Delivery) =>
+  statement(
+    `claim_levels_${delivery}`,
+    `with level as (
      select * from unnest($5::smallint[], $6::bigint[]) as level (priority, watermark)
    ), horizon as (
      select max(first.turn) as turn from (
        select head.turn from level cross join lateral (
          select r.turn from belfry.runs r
-         where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.priority = level.priority and r.turn >= level.watermark and r.delivery = $8
+         where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = level.priority
+           and r.turn >= level.watermark
          order by r.turn limit $7) head
        order by head.turn limit $7) first
    ), picked as (
@@ -48,11 +51,15 @@ const CLAIM_LEVELS = statement(
      from horizon cross join level cross join lateral (
        select r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
        from belfry.runs r
-       where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.priority = level.priority and r.turn >= level.watermark and r.turn <= horizon.turn
-         and r.delivery = $8
+       where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = level.priority
+         and r.turn >= level.watermark and r.turn <= horizon.turn
        order by r.turn limit $7 for update skip locked) head
    ), ${LEASE_PICKED}`,
-)
+  )
+
+/** Each kind of delivery has an index of its own, which the planner takes only for a literal. */
+const CLAIM = { at_least_once: claimOf('at_least_once'), at_most_once: claimOf('at_most_once') }
+const CLAIM_LEVELS = { at_least_once: claimLevelsOf('at_least_once'), at_most_once: claimLevelsOf('at_most_once') }
 
 type Row = [string, Instant, number, number, number, number, number, boolean, number, string, string | null]
 
@@ -82,13 +89,12 @@ export interface Claimed {
 }
 
 export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]> {
-  const { queueId, holder, now, leaseUntil, levels, limit } = claim
-  const delivery = DELIVERY[claim.delivery]
+  const { queueId, holder, now, leaseUntil, levels, limit, delivery } = claim
   const [only] = levels
   const rows =
     levels.length === 1 && only
-      ? await db.query<Row>(CLAIM, [queueId, holder, now, leaseUntil, only.priority, only.watermark, limit, delivery])
-      : await db.query<Row>(CLAIM_LEVELS, [
+      ? await db.query<Row>(CLAIM[delivery], [queueId, holder, now, leaseUntil, only.priority, only.watermark, limit])
+      : await db.query<Row>(CLAIM_LEVELS[delivery], [
           queueId,
           holder,
           now,
@@ -96,9 +102,8 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]>
           numbers(levels.map((level) => level.priority)),
           numbers(levels.map((level) => level.watermark)),
           limit,
-          delivery,
         ])
-  const atMostOnce = claim.delivery === 'at_most_once'
+  const atMostOnce = delivery === 'at_most_once'
   return rows.map((row) => ({
     lease: {
       shard: shardOfJob(row[0]),

@@ -1,3 +1,4 @@
+import { isAtMostOnce, PRIORITIES } from '../job/level.ts'
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
 import { recoverLeases } from '../leases/recover.sql.ts'
@@ -39,8 +40,9 @@ export class Claimer implements Step {
   readonly #deps: ClaimerDeps
   readonly #taker: Taker
   readonly #watermarks = new Map<number, number>()
-  readonly #levelsWithWork = new Set<number>()
-  #mayHaveAtMostOnce = false
+  /** Levels that may have ready runs. A level leaves before it is claimed from, so that a hint meanwhile is not lost. */
+  readonly #hinted = new Set<number>()
+  #claiming = 0
 
   constructor(taker: Taker, deps: ClaimerDeps) {
     this.#taker = taker
@@ -53,75 +55,86 @@ export class Claimer implements Step {
 
   /** Ready runs are known to wait: nothing may be leased past them. */
   get backlogged(): boolean {
-    return this.#levelsWithWork.size > 0
+    return this.#hinted.size > 0 || this.#claiming > 0
   }
 
   /** A run of this level became ready. */
-  hint(priority: number, turn: number): void {
-    const known = this.#watermarks.get(priority)
-    if (known === undefined || turn < known) this.#watermarks.set(priority, turn)
-    this.#levelsWithWork.add(priority)
+  hint(level: number, turn: number): void {
+    const known = this.#watermarks.get(level)
+    if (known === undefined || turn < known) this.#watermarks.set(level, turn)
+    this.#hinted.add(level)
   }
 
   /** What a sweep found at the head of each level, without looking at watermarks. */
   sweep(heads: readonly (number | null)[]): void {
-    heads.forEach((turn, priority) => {
-      if (turn !== null) this.hint(priority, turn)
+    heads.forEach((turn, level) => {
+      if (turn !== null) this.hint(level, turn)
     })
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
-    if (!this.backlogged || !this.#taker.wantsMore()) return { waitMs: LONGEST_WAIT_MS }
-    const limit = Math.min(MAX_BATCH, this.#taker.credit())
-    const claimed = await this.#claim(limit, 'at_least_once')
-    if (claimed === null || claimed.length === limit) return { waitMs: 0 }
-    const slots = Math.min(MAX_BATCH, this.#taker.freeSlots())
-    if (this.#mayHaveAtMostOnce && slots === 0) return { waitMs: LONGEST_WAIT_MS }
-    // Such runs are never leased ahead: only into slots that are free now.
-    const once = slots > 0 ? await this.#claim(slots, 'at_most_once') : []
-    this.#mayHaveAtMostOnce = once === null || once.length > 0
-    if (!this.#mayHaveAtMostOnce || once?.length !== slots) this.#levelsWithWork.clear()
-    return { waitMs: 0 }
+    const once = await this.#claimOnce()
+    const usual = await this.#claimUsual()
+    return { waitMs: once || usual ? 0 : LONGEST_WAIT_MS }
+  }
+
+  async #claimUsual(): Promise<boolean> {
+    const levels = [...this.#hinted].filter((level) => !isAtMostOnce(level))
+    if (levels.length === 0 || !this.#taker.wantsMore()) return false
+    return this.#claim(levels, Math.min(MAX_BATCH, this.#taker.credit()), 'at_least_once')
+  }
+
+  /** Runs that may be performed at most once are leased into free slots only, and share those with the others. */
+  async #claimOnce(): Promise<boolean> {
+    const levels = [...this.#hinted].filter(isAtMostOnce)
+    const slots = this.#taker.freeSlots()
+    if (levels.length === 0 || slots === 0) return false
+    const share = levels.length === this.#hinted.size ? slots : Math.ceil(slots / 2)
+    return this.#claim(levels, Math.min(MAX_BATCH, share), 'at_most_once')
+  }
+
+  async #claim(levels: number[], limit: number, delivery: Delivery): Promise<boolean> {
+    for (const level of levels) this.#hinted.delete(level)
+    this.#claiming++
+    try {
+      const claimed = await this.#leaseUpTo(levels, limit, delivery)
+      // A full claim, or one whose outcome was unknown: there may be more.
+      if (claimed === null || claimed.length === limit) for (const level of levels) this.#hinted.add(level)
+      return true
+    } catch (error) {
+      for (const level of levels) this.#hinted.add(level)
+      throw error
+    } finally {
+      this.#claiming--
+    }
   }
 
   /** Null: the outcome was unknown and what had been leased was adopted. */
-  async #claim(limit: number, delivery: Delivery): Promise<Claimed[] | null> {
-    const { db, clock, random, leaseMs } = this.#deps
+  async #leaseUpTo(levels: number[], limit: number, delivery: Delivery): Promise<Claimed[] | null> {
+    const { db, clock, random, leaseMs, stopping } = this.#deps
     const now = clock.now()
     const holder = newHolder(random)
-    const levels = [...this.#levelsWithWork].map((priority) => ({
-      priority,
-      watermark: this.#watermarks.get(priority) ?? LOWEST_TURN,
+    const asked = levels.map((level) => ({
+      priority: level % PRIORITIES,
+      watermark: this.#watermarks.get(level) ?? LOWEST_TURN,
     }))
+    const claim = { queueId: this.queueId, holder, now, leaseUntil: now + leaseMs, levels: asked, limit, delivery }
     let claimed: Claimed[]
     try {
-      claimed = await claimRuns(db, {
-        queueId: this.queueId,
-        holder,
-        now,
-        leaseUntil: now + leaseMs,
-        levels,
-        limit,
-        delivery,
-      })
+      claimed = await claimRuns(db, claim)
     } catch (error) {
       if (!(error instanceof UnknownOutcome)) throw error
       await this.#taker.take(
-        await recoverLeases(this.#deps, { holder, backendPid: error.backendPid, sentAt: now }, this.#deps.stopping),
+        await recoverLeases(this.#deps, { holder, backendPid: error.backendPid, sentAt: now }, stopping),
       )
       return null
     }
-    if (claimed.length > 0) {
-      claimed.sort((a, b) => a.turn - b.turn)
-      if (delivery === 'at_least_once') this.#raise(claimed)
-      await this.#taker.take(claimed.map(({ lease }) => lease))
-    }
-    return claimed
-  }
-
-  #raise(claimed: readonly Claimed[]): void {
+    claimed.sort((a, b) => a.turn - b.turn)
     for (const { priority, turn } of claimed) {
-      if (turn > (this.#watermarks.get(priority) ?? LOWEST_TURN)) this.#watermarks.set(priority, turn)
+      const level = delivery === 'at_most_once' ? priority + PRIORITIES : priority
+      if (turn > (this.#watermarks.get(level) ?? LOWEST_TURN)) this.#watermarks.set(level, turn)
     }
+    if (claimed.length > 0) await this.#taker.take(claimed.map(({ lease }) => lease))
+    return claimed
   }
 }

@@ -79,7 +79,7 @@ export class Reaper {
         if ((await finisher.finished(finish)) !== 'ok') return 0
         if (finish.kind === 'goes_on') {
           if (finish.turn === null) wakeups.waiting(row[0], finish.nextDueAt)
-          else wakeups.ready(row[13], row[12], finish.turn)
+          else wakeups.ready({ queueId: row[13], priority: row[12], delivery: row[10], turn: finish.turn })
         }
         return 1
       }),

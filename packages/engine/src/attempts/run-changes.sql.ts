@@ -21,7 +21,7 @@ const REOPEN = statement(
    select l.nominal_at, to_timestamp($4::float8 / 1000), $5, l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
      ${RUN_STATE.ready}, l.priority, l.cause, l.delivery, l.one_off, false, false
    from letter l
-   returning queue_id, priority, turn`,
+   returning queue_id, priority, delivery, turn`,
 )
 const LIVE = statement(
   'run_is_live',
@@ -83,7 +83,7 @@ export class RunChanges {
       // Whoever inserts a run of a job that has a timer raises its version.
       if (timer) await writeTimer(tx, timer)
       const turn = turns.next(now, timer?.priority ?? 5)
-      const [row] = await tx.query<[number, number, string]>(REOPEN, [
+      const [row] = await tx.query<[number, number, number, string]>(REOPEN, [
         run.shard,
         run.jobId,
         run.nominalAt,
@@ -91,13 +91,13 @@ export class RunChanges {
         turn,
         timer?.jobVersion ?? null,
       ])
-      if (row) return { queueId: row[0], priority: row[1], turn: Number(row[2]) }
+      if (row) return { queueId: row[0], priority: row[1], delivery: row[2], turn: Number(row[3]) }
       const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
       throw known?.[0]
         ? new BelfryError('not_retryable', `run ${runId} did not fail: trigger the job to run it again`)
         : new BelfryError('not_found', `there is no run ${runId}`)
     })
-    wakeups.ready(ready.queueId, ready.priority, ready.turn)
+    wakeups.ready(ready)
     return { runId }
   }
 

@@ -285,7 +285,7 @@ export class Intake {
   announce(prepared: readonly Prepared[]): void {
     const { wakeups } = this.#deps
     for (const { job } of prepared) {
-      if (job.kind === 'immediate') wakeups.ready(job.queueId, job.priority, job.turn as number)
+      if (job.kind === 'immediate') wakeups.ready({ ...job, turn: job.turn as number })
       else wakeups.timer(job.shard, job.dueAt)
     }
   }

@@ -265,7 +265,7 @@ export class JobChanges {
       }
       return work(tx, { job, timer, ready, wake, now })
     })
-    for (const run of ready) wakeups.ready(run.queueId, run.priority, run.turn)
+    for (const run of ready) wakeups.ready(run)
     for (const [shard, dueAt] of wake) wakeups.timer(shard, dueAt)
     return result
   }

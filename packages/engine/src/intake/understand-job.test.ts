@@ -55,7 +55,7 @@ test('everything that can be said is kept', () => {
     retry: { maxAttempts: 3, backoff: { type: 'list', delays: ['1s', 'PT1M'] }, maxAge: '6h' },
     timeout: '90s',
     priority: 9,
-    overlap: 'buffer_one',
+    overlap: 'allow',
     catchUp: { policy: 'all' },
     jitter: 'PT10S',
     startDeadline: '1h',
@@ -70,7 +70,7 @@ test('everything that can be said is kept', () => {
     catchUp: { policy: 'all', windowMs: 3_600_000, max: 1_000 },
   }
   expect(job).toMatchObject({ tenant: 'acme', name: 'digest', queue: 'mail.out', priority: 9, timeoutMs: 90_000 })
-  expect(job.when).toEqual({ kind: 'recurring', schedule, overlap: 'buffer_one', jitterMs: 10_000, maxRuns: 10 })
+  expect(job.when).toEqual({ kind: 'recurring', schedule, overlap: 'allow', jitterMs: 10_000, maxRuns: 10 })
   expect(job.definition).toEqual({
     queue: 'mail.out',
     payloadRef: 'blob-1',
@@ -85,7 +85,7 @@ test('everything that can be said is kept', () => {
     labels: { team: 'growth' },
     name: 'digest',
     schedule,
-    overlap: 'buffer_one',
+    overlap: 'allow',
     jitterMs: 10_000,
     maxRuns: 10,
     priority: 9,

@@ -51,17 +51,16 @@ export async function decideJob(
   await deps.schedules.load([{ shard: timer.shard, scheduleId: timer.scheduleId }])
   const known = deps.schedules.get(timer.scheduleId)
   if (!known) throw new Error(`the schedule ${timer.scheduleId} of job ${timer.jobId} is missing`)
-  for (let round = 0; round < MAX_DECISIONS && timer.nominalAt !== null && isReached(timer, upTo, now); round++) {
+  for (let round = 0; round < MAX_DECISIONS && timer.nominalAt !== null; round++) {
     const nominalAt: Instant = timer.nominalAt
-    const decision = decide(
-      { nominalAt, decidedUntil: timer.decidedUntil, remainingRuns: timer.remainingRuns },
-      known.schedule,
-      known.catchUp,
-      now,
-    )
+    // A jittered nominal time belongs to the definition under which it came, though it is due a little later.
+    const delayMs = upTo === 'due' ? dueOf(nominalAt, timer.jitterMs, known.schedule) - nominalAt : 0
+    if (nominalAt + delayMs > now) break
+    const undecided = { nominalAt, delayMs, decidedUntil: timer.decidedUntil, remainingRuns: timer.remainingRuns }
+    const decision = decide(undecided, known.schedule, known.catchUp, now)
     const { runs, skips } = await withoutOverlap(tx, timer, decision, ready.length > 0)
     await putSkips(tx, timer, skips, now)
-    const cause = now - nominalAt < FRESH_MS ? CAUSE.schedule : CAUSE.catch_up
+    const cause = now - nominalAt - delayMs < FRESH_MS ? CAUSE.schedule : CAUSE.catch_up
     const born = runs.map(
       (nominal): ReadyRun => readyRunOf(timer, nominal, cause, deps.turns.next(now, timer.priority), now),
     )
@@ -87,10 +86,6 @@ export async function decideJob(
   await writeTimer(tx, timer)
   return { ready, timer }
 }
-
-/** A jittered nominal time belongs to the definition under which it came, though it is due a little later. */
-const isReached = (timer: LockedTimer, upTo: 'due' | 'nominal', now: Instant): boolean =>
-  timer.nominalAt !== null && timer.nominalAt + (upTo === 'due' ? timer.jitterMs : 0) <= now
 
 /** Under `overlap: skip` a nominal time that meets a live run of the job is skipped, and the record says so. */
 async function withoutOverlap(

@@ -30,12 +30,15 @@ export interface Decision {
 
 export interface Undecided {
   nominalAt: Instant
+  /** How much later than its nominal time the job is due: what is late is counted from there. */
+  delayMs: number
   decidedUntil: Instant | null
   remainingRuns: number | null
 }
 
 /** Decides every nominal time that promotion may decide in one go: which run, which are skipped and why, what comes next. */
-export function decide(job: Undecided, schedule: Schedule, catchUp: CatchUp, now: Instant): Decision {
+export function decide(job: Undecided, schedule: Schedule, catchUp: CatchUp, at: Instant): Decision {
+  const now = at - job.delayMs
   const none: Decision = {
     runs: [],
     skips: [],

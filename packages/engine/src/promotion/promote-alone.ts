@@ -33,7 +33,7 @@ export class PromoteAlone {
       return { ...(await decideJob(tx, this.#deps, timer, now, 'due')), afterCommit: () => {} }
     })
     done.afterCommit()
-    for (const run of done.ready) wakeups.ready(run.queueId, run.priority, run.turn)
+    for (const run of done.ready) wakeups.ready(run)
     if (done.timer) wakeups.timer(shard, done.timer.dueAt)
   }
 }

@@ -115,7 +115,8 @@ export class Promoter implements Step {
 
   /** The next time of a timer that makes exactly one run and goes on; null if it takes more thought. */
   #plainNext(timer: Timer, now: Instant): { nominalAt: Instant; dueAt: Instant } | null {
-    if (timer.nominalAt === null || timer.scheduleId === null || now - timer.nominalAt >= FRESH_MS) return null
+    if (timer.nominalAt === null || timer.scheduleId === null) return null
+    if (now - timer.nominalAt - timer.jitterMs >= FRESH_MS) return null
     if (this.#conflicts.size > 0 && this.#conflicts.has(timer.jobId)) return null
     if (timer.remainingRuns !== null && timer.remainingRuns <= 1) return null
     if (timer.overlap !== OVERLAP.skip && timer.overlap !== OVERLAP.allow) return null
@@ -154,7 +155,8 @@ export class Promoter implements Step {
       if (!done) this.#lookAgainAt(timer)
       else if (done.overlapped) continue
       else if (leased) leases.push(leaseOf(timer, lease, done.definition))
-      else this.#deps.wakeups.ready(timer.queueId, timer.priority, turn)
+      else
+        this.#deps.wakeups.ready({ queueId: timer.queueId, priority: timer.priority, delivery: timer.delivery, turn })
     }
     await direct.deliver(leases)
   }

@@ -16,12 +16,13 @@ const WAKE = statement(
    )
    update belfry.runs r set state = ${RUN_STATE.ready}, turn = $3::bigint - (r.priority - 5) * ${PRIORITY_STEP_US}::bigint
    from due d where r.shard = d.shard and r.job_id = d.job_id and r.nominal_at = d.nominal_at
-   returning r.queue_id, r.priority, r.turn`,
+   returning r.queue_id, r.priority, r.delivery, r.turn`,
 )
 
 export interface MadeReady {
   queueId: number
   priority: number
+  delivery: number
   turn: number
 }
 
@@ -30,11 +31,11 @@ export async function wakeWaiting(
   db: Queryable,
   query: { shards: readonly number[]; now: Instant; turn: number; limitPerShard: number },
 ): Promise<MadeReady[]> {
-  const rows = await db.query<[number, number, string]>(WAKE, [
+  const rows = await db.query<[number, number, number, string]>(WAKE, [
     numbers(query.shards),
     query.now,
     query.turn,
     query.limitPerShard,
   ])
-  return rows.map(([queueId, priority, turn]) => ({ queueId, priority, turn: Number(turn) }))
+  return rows.map(([queueId, priority, delivery, turn]) => ({ queueId, priority, delivery, turn: Number(turn) }))
 }

@@ -1,4 +1,5 @@
-import { RUN_STATE } from '../job/states.ts'
+import { PRIORITIES } from '../job/level.ts'
+import { DELIVERY, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -28,10 +29,12 @@ const PULSE = statement(
          where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
        from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n),
      exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now),
-     array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.priority = p.priority
-         and r.turn >= q.after order by r.turn limit 1)
-       from unnest($7::int[], $8::bigint[]) with ordinality as q (queue_id, after, n) cross join generate_series(0, 9) as p (priority)
-       order by q.n, p.priority)
+     array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY.at_least_once}
+         and r.priority = p.priority order by r.turn limit 1)
+       from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority),
+     array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY.at_most_once}
+         and r.priority = p.priority order by r.turn limit 1)
+       from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority)
    from clock`,
 )
 const GRACE = statement(
@@ -54,7 +57,6 @@ export interface PulseQuestion {
   /** Per shard: timers before this have been read already. Minus infinity: a sweep. */
   timersAfter: readonly Instant[]
   queueIds: readonly number[]
-  readyAfter: readonly number[]
 }
 
 export interface PulseAnswer {
@@ -69,11 +71,11 @@ export interface PulseAnswer {
   waitingDue: Instant[]
   /** Some lease has expired, in whatever shard. */
   hasExpired: boolean
-  /** Per queue, per priority 0–9: the lowest turn, or null. */
+  /** Per queue, per level: the lowest turn, or null. */
   heads: (number | null)[][]
 }
 
-type Row = [number, number | null, string, number | null, number | null, string, string, boolean, string]
+type Row = [number, number | null, string, number | null, number | null, string, string, boolean, string, string]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
 export async function sendPulse(db: Queryable, question: PulseQuestion): Promise<PulseAnswer> {
@@ -85,10 +87,11 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     numbers(question.shards),
     instants(question.timersAfter),
     numbers(question.queueIds),
-    numbers(question.readyAfter),
   ])
-  const [now, last, live, oldest, grace, timers, waiting, expired, heads] = row as Row
-  const turns = listOf(heads).map((turn) => (turn === 'NULL' ? null : Number(turn)))
+  const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce] = row as Row
+  const turnsOf = (array: string) => listOf(array).map((turn) => (turn === 'NULL' ? null : Number(turn)))
+  const [turns, turnsOnce] = [turnsOf(heads), turnsOf(headsOnce)]
+  const ofQueue = (list: (number | null)[], i: number) => list.slice(i * PRIORITIES, (i + 1) * PRIORITIES)
   return {
     now: Math.floor(now),
     lastPulseAt: last,
@@ -98,7 +101,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     timersDue: listOf(timers).map(Number),
     waitingDue: listOf(waiting).map(Number),
     hasExpired: expired,
-    heads: question.queueIds.map((_, i) => turns.slice(i * 10, i * 10 + 10)),
+    heads: question.queueIds.map((_, i) => [...ofQueue(turns, i), ...ofQueue(turnsOnce, i)]),
   }
 }
 

@@ -31,7 +31,6 @@ const SWEEP_SHARE = 20
 const FORGET_AFTER_MS = 60_000
 /** A node whose clock is this far off promotes nothing until the next pulse agrees. */
 const MAX_JUMP_MS = 30_000
-const LOWEST_TURN = Number.MIN_SAFE_INTEGER
 
 /** The node's heart: says that it lives, learns who else does and what there is to do. */
 export class Pulse implements Step {
@@ -62,7 +61,6 @@ export class Pulse implements Step {
       shards,
       timersAfter: shards.map((shard) => (sweeps ? Number.NEGATIVE_INFINITY : this.#deps.timersReadUntil(shard))),
       queueIds,
-      readyAfter: queueIds.map(() => LOWEST_TURN),
     })
     const tookMs = Math.max(0, clock.now() - before)
     if (sweeps) this.#nextSweepAt = before + Math.max(PULSE_MS / 2, SWEEP_SHARE * tookMs)

@@ -1,3 +1,4 @@
+import { LEVELS, levelOf } from '../job/level.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -5,7 +6,7 @@ import { statement } from '../store/statement.ts'
 /** Something that another loop may be sleeping on. It only ends a sleep early: losing it costs latency, never a run. */
 export interface WakeListener {
   /** A run became ready. */
-  onReady(queueId: number, priority: number, turn: number): void
+  onReady(queueId: number, level: number, turn: number): void
   /** A timer of the shard is due at this instant, perhaps earlier than what was read. */
   onTimer(shard: number, dueAt: Instant): void
   /** A run of the shard waits until this instant. */
@@ -14,9 +15,9 @@ export interface WakeListener {
   onCancel(jobId: string, nominalAt: Instant): void
 }
 
-/** One message, coalesced: per queue and priority the lowest turn, per shard the lowest due time. */
+/** One message, coalesced: per queue and level the lowest turn, per shard the lowest due time. */
 export interface WakeMessage {
-  ready?: [queueId: number, priority: number, turn: number][]
+  ready?: [queueId: number, level: number, turn: number][]
   timers?: [shard: number, dueAt: Instant][]
   waiting?: [shard: number, dueAt: Instant][]
   cancel?: [jobId: string, nominalAt: Instant][]
@@ -24,7 +25,7 @@ export interface WakeMessage {
 
 export const channelOf = (schema: string): string => `${schema}_wake`
 
-export const NOTIFY = statement('notify', 'select pg_notify($1, $2)')
+const NOTIFY = statement('notify', 'select pg_notify($1, $2)')
 
 /** A notification holds less than 8,000 bytes; whatever does not fit is found by the sweep. */
 const MAX_MESSAGE_BYTES = 7_500
@@ -33,7 +34,7 @@ const MAX_CANCELS = 50
 /** Tells this node's own loops at once, and gathers what the others should hear. */
 export class Wakeups {
   #listener: WakeListener | null = null
-  readonly #ready = new Map<string, [number, number, number]>()
+  readonly #ready = new Map<number, [number, number, number]>()
   readonly #timers = new Map<number, Instant>()
   readonly #waiting = new Map<number, Instant>()
   #cancels: [string, Instant][] = []
@@ -42,11 +43,13 @@ export class Wakeups {
     this.#listener = listener
   }
 
-  ready(queueId: number, priority: number, turn: number): void {
-    this.#listener?.onReady(queueId, priority, turn)
-    const key = `${queueId}.${priority}`
+  ready(run: { queueId: number; priority: number; delivery: number; turn: number }): void {
+    const { queueId, turn } = run
+    const level = levelOf(run)
+    this.#listener?.onReady(queueId, level, turn)
+    const key = queueId * LEVELS + level
     const known = this.#ready.get(key)
-    if (!known || known[2] > turn) this.#ready.set(key, [queueId, priority, turn])
+    if (!known || known[2] > turn) this.#ready.set(key, [queueId, level, turn])
   }
 
   timer(shard: number, dueAt: Instant): void {

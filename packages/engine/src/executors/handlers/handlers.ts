@@ -89,10 +89,10 @@ export class Handlers implements DirectLeases {
     return loop
   }
 
-  hint(queueId: number, priority: number, turn: number): void {
+  hint(queueId: number, level: number, turn: number): void {
     const serving = this.#serving.get(queueId)
     if (!serving) return
-    serving.claimer.hint(priority, turn)
+    serving.claimer.hint(level, turn)
     serving.loop.wake()
   }
 
