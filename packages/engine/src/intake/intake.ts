@@ -10,7 +10,7 @@ import { pause } from '../runtime/pause.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Registry } from '../shards/registry.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import { type Database, isConnectionLost, type Queryable, type Transaction, UnknownOutcome } from '../store/database.ts'
+import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
 import { jitterOf } from './jitter.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
 import type { NewOneOff, NewRecurring } from './put-jobs.sql.ts'
@@ -31,6 +31,8 @@ export interface IntakeDeps {
 
 interface Pending {
   prepared: Prepared
+  /** Its caller waits until then, however long it has to wait for a lane. */
+  until: Instant
   resolve(created: Created): void
   reject(error: unknown): void
 }
@@ -57,7 +59,8 @@ export class Intake {
   async create(input: unknown): Promise<Created> {
     const prepared = await this.#prepare(understandJob(input, { now: this.#deps.clock.now() }), 'runs')
     if (prepared.keys.length > 0) return (await this.#put([prepared]))[0] as Created
-    return new Promise((resolve, reject) => this.#singles.push({ prepared, resolve, reject }))
+    const until = this.#deps.clock.now() + PATIENCE_MS
+    return new Promise((resolve, reject) => this.#singles.push({ prepared, until, resolve, reject }))
   }
 
   /** All or nothing. */
@@ -229,27 +232,39 @@ export class Intake {
   }
 
   async #putSingles(batch: Pending[]): Promise<void> {
-    const { db, clock } = this.#deps
     const groups = new Map<string, Pending[]>()
     for (const pending of batch) {
       const list = groups.get(pending.prepared.job.kind)
       if (list) list.push(pending)
       else groups.set(pending.prepared.job.kind, [pending])
     }
-    for (const group of groups.values()) {
+    for (const group of groups.values()) await this.#putGroup(group)
+  }
+
+  /** Sent again while the database is away; those whose callers have waited long enough are told and left out. */
+  async #putGroup(group: Pending[]): Promise<void> {
+    const { db, clock } = this.#deps
+    for (let left = group; left.length > 0; ) {
+      const prepared = left.map((pending) => pending.prepared)
       try {
-        const prepared = group.map((pending) => pending.prepared)
-        await this.#patiently(async () => {
-          await this.#intern(prepared)
-          await putPrepared(db, prepared, clock.now())
-        })
+        await this.#intern(prepared)
+        await putPrepared(db, prepared, clock.now())
         this.announce(prepared)
-        for (const { prepared, resolve } of group) resolve({ jobId: prepared.job.jobId, deduplicated: false })
+        for (const { prepared, resolve } of left) resolve({ jobId: prepared.job.jobId, deduplicated: false })
+        return
       } catch (error) {
-        if (group.length === 1 || error instanceof BelfryError) for (const { reject } of group) reject(error)
+        if (isConnectionLost(error)) {
+          const now = clock.now()
+          for (const { until, reject } of left) if (until <= now) reject(unavailable(error))
+          left = left.filter(({ until }) => until > now)
+          if (left.length > 0) await pause(RETRY_PAUSE_MS)
+          continue
+        }
+        if (left.length === 1 || error instanceof BelfryError) for (const { reject } of left) reject(error)
         else
-          for (const pending of group)
+          for (const pending of left)
             await this.#put([pending.prepared]).then(([created]) => pending.resolve(created as Created), pending.reject)
+        return
       }
     }
   }
@@ -262,13 +277,8 @@ export class Intake {
       try {
         return await put()
       } catch (error) {
-        if (!(error instanceof UnknownOutcome) && !isConnectionLost(error)) throw error
-        if (clock.now() >= until)
-          throw new BelfryError(
-            'database_unavailable',
-            'the database cannot be reached; whether the job was created is unknown',
-            { cause: error },
-          )
+        if (!isConnectionLost(error)) throw error
+        if (clock.now() >= until) throw unavailable(error)
         await pause(RETRY_PAUSE_MS)
       }
     }
@@ -290,6 +300,11 @@ export class Intake {
     }
   }
 }
+
+const unavailable = (cause: unknown): BelfryError =>
+  new BelfryError('database_unavailable', 'the database cannot be reached; whether the job was created is unknown', {
+    cause,
+  })
 
 const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
 

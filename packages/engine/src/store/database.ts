@@ -32,6 +32,7 @@ const LOST_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ET
 /** The database cannot be reached, or went away in the middle: what the statement did is unknown. */
 export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (error instanceof BelfryError) return error.code === 'database_unavailable'
   const code = (error as { code?: unknown }).code
   if (typeof code === 'string' && (CONNECTION_LOST.test(code) || LOST_CODES.has(code))) return true
   return /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect/.test(
@@ -40,10 +41,12 @@ export function isConnectionLost(error: unknown): boolean {
 }
 
 /** A statement whose outcome is unknown, and the backend that may still be at work on it. */
-export class UnknownOutcome extends Error {
+export class UnknownOutcome extends BelfryError {
   readonly backendPid: number
   constructor(backendPid: number, cause: unknown) {
-    super('the connection was lost while a statement was under way', { cause })
+    super('database_unavailable', 'the connection to the database was lost; whether the call was done is unknown', {
+      cause,
+    })
     this.backendPid = backendPid
   }
 }
@@ -77,7 +80,7 @@ export class Database implements Queryable {
   }
 
   async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    const client = await this.#pool.connect()
+    const client = await this.#borrow()
     let failure: Error | undefined
     try {
       return await send<Row>(client, this.schema, statement, values)
@@ -94,7 +97,7 @@ export class Database implements Queryable {
 
   /** Runs `work` in one READ COMMITTED transaction. What it throws rolls back and is thrown on. */
   async transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    const client = await this.#pool.connect()
+    const client = await this.#borrow()
     let failure: Error | undefined
     try {
       await client.query('begin')
@@ -112,6 +115,15 @@ export class Database implements Queryable {
       throw error
     } finally {
       client.release(failure)
+    }
+  }
+
+  async #borrow(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect()
+    } catch (error) {
+      if (!isConnectionLost(error)) throw error
+      throw new BelfryError('database_unavailable', 'the database cannot be reached', { cause: error })
     }
   }
 
