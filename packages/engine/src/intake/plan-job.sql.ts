@@ -1,11 +1,13 @@
 import { BelfryError } from '../errors.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Transaction } from '../store/database.ts'
+import { isConnectionLost, type Transaction } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type LockedTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import type { Intake } from './intake.ts'
 import { JOB_STATUS, lockJob, writeJob } from './job-row.sql.ts'
 
+const BEGIN_PLANNING = statement('begin_planning', 'savepoint planning')
+const UNDO_PLANNING = statement('undo_planning', 'rollback to savepoint planning')
 const REMOVE_JOB = statement('remove_job', 'delete from belfry.jobs j where j.shard = $1 and j.id = $2')
 
 /**
@@ -23,6 +25,7 @@ export async function planJob(
     await removeTimer(tx, timer.shard, timer.jobId)
     return { afterCommit: () => {} }
   }
+  await tx.query(BEGIN_PLANNING, [])
   try {
     const prepared = await deps.intake.prepareFor(timer.jobId, JSON.parse(job.definitionJson))
     await removeTimer(tx, timer.shard, timer.jobId)
@@ -30,7 +33,9 @@ export async function planJob(
     await deps.intake.putIn(tx, prepared, now)
     return { afterCommit: () => deps.intake.announce([prepared]) }
   } catch (error) {
-    if (!(error instanceof BelfryError)) throw error
+    if (!(error instanceof BelfryError) || isConnectionLost(error)) throw error
+    // A name that is taken is found out after the job was removed to be put anew.
+    await tx.query(UNDO_PLANNING, [])
     await writeTimer(tx, { ...timer, dueAt: Number.POSITIVE_INFINITY })
     await writeJob(
       tx,
