@@ -8,7 +8,7 @@ import { statement } from '../store/statement.ts'
 
 /**
  * How attempts end. Each statement takes its rows by their fence, passes over locked ones, removes or changes the run and
- * appends to history at once; what it does not return has not ended, and is looked at again by the finisher. That covers
+ * appends to history at once; what it does not count has not ended, and is looked at again by the finisher. That covers
  * the ctid too, by which the commonest end saves one look-up per run: after a concurrent heartbeat the lock returns a
  * version that the statement's snapshot cannot see, so nothing is deleted, and the live finish goes into the next batch.
  */
@@ -36,8 +36,7 @@ const SUCCEED = statement(
      outcome, cause, counted, final)
    select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
      g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.cause, true, true
-   from gone g
-   returning job_id, nominal_at`,
+   from gone g`,
 )
 
 /** Every other end of a run. A failed or lost one leaves a dead letter. */
@@ -69,8 +68,7 @@ const END = statement(
    insert into belfry.attempts (${ATTEMPT_COLUMNS})
    select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
      g.queue_id, g.job_version, g.attempt, g.shard, g.outcome, g.failure_class, g.status_code, g.cause, true, true, g.error, g.result::json
-   from gone g
-   returning job_id, nominal_at`,
+   from gone g`,
 )
 
 /** The attempt ends, the run goes on: it waits for its backoff, or is ready again. */
@@ -99,8 +97,7 @@ const AGAIN = statement(
    insert into belfry.attempts (${ATTEMPT_COLUMNS})
    select k.nominal_at, k.due_at, k.leased_at, to_timestamp(k.started_at / 1000), to_timestamp(k.finished_at / 1000), k.holder, k.job_id, k.tenant_id,
      k.queue_id, k.job_version, k.attempt, k.shard, k.outcome, k.failure_class, k.status_code, k.cause, k.counted, false, k.error, null
-   from kept k
-   returning job_id, nominal_at`,
+   from kept k`,
 )
 
 /** Which of these attempts history knows: asked when the answer to a finish was lost. */
@@ -148,7 +145,7 @@ export interface GoesOn extends EndedAttempt {
 }
 export type Finish = Succeeded | Ended | GoesOn
 
-export const outcomeOf = (finish: Finish): number => (finish.kind === 'succeeded' ? OUTCOME.succeeded : finish.outcome)
+const outcomeOf = (finish: Finish): number => (finish.kind === 'succeeded' ? OUTCOME.succeeded : finish.outcome)
 
 type Row = [string, Instant]
 const keyOf = ([jobId, nominalAt]: Row): string => `${jobId}.${nominalAt}`
@@ -165,24 +162,23 @@ const classes = (items: readonly (Ended | GoesOn)[]): string[] => [
 ]
 const leaseUntils = (items: readonly Finish[]): string => instants(items.map((item) => item.leaseUntil ?? null))
 
-/** Each answers the `jobId.nominalAt` of what ended. Items are unique and in lock order. */
-export async function finishSucceeded(db: Queryable, items: readonly Succeeded[]): Promise<Set<string>> {
-  return new Set((await db.query<Row>(SUCCEED, [...fenceArrays(fencesOf(items)), ...times(items)])).map(keyOf))
+/** Each answers how many ended; which ones is asked only when some did not. Items are unique and in lock order. */
+export function finishSucceeded(db: Queryable, items: readonly Succeeded[]): Promise<number> {
+  return db.execute(SUCCEED, [...fenceArrays(fencesOf(items)), ...times(items)])
 }
 
-export async function finishEnded(db: Queryable, items: readonly Ended[]): Promise<Set<string>> {
-  const values = [
+export function finishEnded(db: Queryable, items: readonly Ended[]): Promise<number> {
+  return db.execute(END, [
     ...fenceArrays(fencesOf(items)),
     ...times(items),
     ...classes(items),
     texts(items.map((item) => item.result)),
     leaseUntils(items),
-  ]
-  return new Set((await db.query<Row>(END, values)).map(keyOf))
+  ])
 }
 
-export async function finishGoesOn(db: Queryable, items: readonly GoesOn[]): Promise<Set<string>> {
-  const values = [
+export function finishGoesOn(db: Queryable, items: readonly GoesOn[]): Promise<number> {
+  return db.execute(AGAIN, [
     ...fenceArrays(fencesOf(items)),
     ...times(items),
     ...classes(items),
@@ -190,8 +186,7 @@ export async function finishGoesOn(db: Queryable, items: readonly GoesOn[]): Pro
     instants(items.map((item) => item.nextDueAt)),
     numbers(items.map((item) => item.turn)),
     leaseUntils(items),
-  ]
-  return new Set((await db.query<Row>(AGAIN, values)).map(keyOf))
+  ])
 }
 
 export async function lookAtAttempts(db: Queryable, items: readonly Finish[]): Promise<Set<string>> {

@@ -1,5 +1,5 @@
 import { lookAtLeases } from '../leases/heartbeat.sql.ts'
-import { type Fence, inLockOrder } from '../leases/lease.ts'
+import { byLockOrder, type Fence } from '../leases/lease.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
@@ -102,23 +102,27 @@ export class Finisher {
       db,
       batch.map((pending) => pending.finish),
     )
-    const missing: Pending[] = []
-    for (const pending of batch) {
-      if (ended.has(keyOf(pending.finish.fence))) pending.settle('ok')
-      else missing.push(pending)
+    if (ended === batch.length) {
+      for (const { settle } of batch) settle('ok')
+      return []
     }
-    if (missing.length === 0) return []
+    return this.#lookAt(batch)
+  }
+
+  /** Some did not end: locked, lost, or ended by an earlier try whose answer was lost. The tables tell which. */
+  async #lookAt(batch: Pending[]): Promise<Pending[]> {
+    const { db } = this.#deps
     // In this order: an attempt that ends between the two questions is found by the second.
     const live = new Set(
       (
         await lookAtLeases(
           db,
-          missing.map((pending) => pending.finish.fence),
+          batch.map((pending) => pending.finish.fence),
         )
       ).map(keyOf),
     )
-    const open = missing.filter((pending) => live.has(keyOf(pending.finish.fence)))
-    const closed = missing.filter((pending) => !live.has(keyOf(pending.finish.fence)))
+    const open = batch.filter((pending) => live.has(keyOf(pending.finish.fence)))
+    const closed = batch.filter((pending) => !live.has(keyOf(pending.finish.fence)))
     if (closed.length > 0) {
       const known = await lookAtAttempts(
         db,
@@ -135,22 +139,17 @@ export class Finisher {
   }
 }
 
-async function sendByKind(db: Queryable, finishes: Finish[]): Promise<Set<string>> {
-  const sorted = sortByFence(finishes)
-  const succeeded = sorted.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
-  if (succeeded.length === sorted.length) return finishSucceeded(db, succeeded)
-  const ended = sorted.filter((finish): finish is Ended => finish.kind === 'ended')
-  const goesOn = sorted.filter((finish): finish is GoesOn => finish.kind === 'goes_on')
-  const all = new Set<string>()
-  if (succeeded.length > 0) for (const key of await finishSucceeded(db, succeeded)) all.add(key)
-  if (ended.length > 0) for (const key of await finishEnded(db, ended)) all.add(key)
-  if (goesOn.length > 0) for (const key of await finishGoesOn(db, goesOn)) all.add(key)
-  return all
-}
-
-const sortByFence = (finishes: Finish[]): Finish[] => {
-  const byFence = new Map(finishes.map((finish) => [finish.fence, finish]))
-  return inLockOrder(finishes.map((finish) => finish.fence)).map((fence) => byFence.get(fence) as Finish)
+async function sendByKind(db: Queryable, finishes: Finish[]): Promise<number> {
+  finishes.sort((a, b) => byLockOrder(a.fence, b.fence))
+  const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
+  if (succeeded.length === finishes.length) return finishSucceeded(db, succeeded)
+  const ended = finishes.filter((finish): finish is Ended => finish.kind === 'ended')
+  const goesOn = finishes.filter((finish): finish is GoesOn => finish.kind === 'goes_on')
+  let count = 0
+  if (succeeded.length > 0) count += await finishSucceeded(db, succeeded)
+  if (ended.length > 0) count += await finishEnded(db, ended)
+  if (goesOn.length > 0) count += await finishGoesOn(db, goesOn)
+  return count
 }
 
 const keyOf = ({ jobId, nominalAt }: Pick<Fence, 'jobId' | 'nominalAt'>): string => `${jobId}.${nominalAt}`

@@ -25,12 +25,15 @@ export interface Lease extends Fence {
   definition: string | null
 }
 
-/** Shard, job and nominal time: the order in which every batch takes its rows, so that two batches cannot deadlock. */
-export function inLockOrder<Item extends { shard: number; jobId: string; nominalAt: Instant }>(items: Item[]): Item[] {
-  return items.sort(
-    (a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : a.jobId > b.jobId ? 1 : a.nominalAt - b.nominalAt),
-  )
+interface Placed {
+  shard: number
+  jobId: string
+  nominalAt: Instant
 }
+
+/** Shard, job and nominal time: the order in which every batch takes its rows, so that two batches cannot deadlock. */
+export const byLockOrder = (a: Placed, b: Placed): number =>
+  a.shard - b.shard || (a.jobId < b.jobId ? -1 : a.jobId > b.jobId ? 1 : a.nominalAt - b.nominalAt)
 
 /** A lease that is known to be lost. */
 export const LOST: Instant = 0

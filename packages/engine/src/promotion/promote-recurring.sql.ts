@@ -43,7 +43,9 @@ const PROMOTE = statement(
      on conflict do nothing
      returning job_id
    )
-   select b.job_id, false from born b union all select m.job_id, true from moved m where m.overlaps`,
+   select case when (select count(*) from born) + (select count(*) from moved m where m.overlaps) = cardinality($2::uuid[]) then null
+       else array(select b.job_id from born b)::text[] end,
+     array(select m.job_id from moved m where m.overlaps)::text[]`,
 )
 
 export interface RecurringPromotion {
@@ -65,13 +67,16 @@ export interface Promoted {
   definition: string | null
 }
 
-/** Moves timers on and gives birth to their runs; answers only what really happened. Items are unique and sorted. */
+/**
+ * Moves timers on and gives birth to their runs; answers only what really happened. Items are unique and sorted. The usual
+ * answer is that every item became a run or a skip, so only the exceptions are named.
+ */
 export async function promoteRecurring(
   db: Queryable,
   items: readonly RecurringPromotion[],
   lease: LeaseTerms,
 ): Promise<Promoted[]> {
-  const rows = await db.query<[string, boolean]>(PROMOTE, [
+  const [row] = await db.query<[string | null, string]>(PROMOTE, [
     numbers(items.map((item) => item.shard)),
     ids(items.map((item) => item.jobId)),
     numbers(items.map((item) => item.version)),
@@ -83,5 +88,14 @@ export async function promoteRecurring(
     lease.leaseUntil,
     lease.holder,
   ])
-  return rows.map(([jobId, overlapped]) => ({ jobId, overlapped, definition: null }))
+  const [someBorn, overlaps] = row as [string | null, string]
+  const overlapped = new Set(idsOf(overlaps))
+  const born =
+    someBorn === null ? items.map((item) => item.jobId).filter((jobId) => !overlapped.has(jobId)) : idsOf(someBorn)
+  return [
+    ...born.map((jobId) => ({ jobId, overlapped: false, definition: null })),
+    ...[...overlapped].map((jobId) => ({ jobId, overlapped: true, definition: null })),
+  ]
 }
+
+const idsOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))

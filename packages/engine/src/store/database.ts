@@ -7,11 +7,18 @@ import { renderFor, type Statement } from './statement.ts'
 /** Anything statements can be sent through: the pool, one of its connections in a transaction, or a caller's own client. */
 export interface Queryable {
   query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]>
+  /** For statements that return nothing: how many rows the last part of it wrote. */
+  execute(statement: Statement, values: readonly unknown[]): Promise<number>
 }
 
 /** A caller's `pg` client or pool client, in a transaction that the caller began. */
 export interface CallerTransaction {
-  query(config: { text: string; values: unknown[]; rowMode: 'array'; types: unknown }): Promise<{ rows: unknown[][] }>
+  query(config: {
+    text: string
+    values: unknown[]
+    rowMode: 'array'
+    types: unknown
+  }): Promise<{ rows: unknown[][]; rowCount: number | null }>
 }
 
 export interface Transaction extends Queryable {
@@ -80,10 +87,18 @@ export class Database implements Queryable {
   }
 
   async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return (await this.#send(statement, values)).rows as Row[]
+  }
+
+  async execute(statement: Statement, values: readonly unknown[]): Promise<number> {
+    return (await this.#send(statement, values)).rowCount
+  }
+
+  async #send(statement: Statement, values: readonly unknown[]): Promise<Sent> {
     const client = await this.#borrow()
     let failure: Error | undefined
     try {
-      return await send<Row>(client, this.schema, statement, values)
+      return await send(client, this.schema, statement, values)
     } catch (error) {
       if (isConnectionLost(error)) {
         failure = error as Error
@@ -157,8 +172,12 @@ class ClientTransaction implements Transaction {
     this.#schema = schema
   }
 
-  query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return send<Row>(this.#client, this.#schema, statement, values)
+  async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return (await send(this.#client, this.#schema, statement, values)).rows as Row[]
+  }
+
+  async execute(statement: Statement, values: readonly unknown[]): Promise<number> {
+    return (await send(this.#client, this.#schema, statement, values)).rowCount
   }
 
   async setLockTimeout(ms: number): Promise<void> {
@@ -171,32 +190,36 @@ export function inCallerTransaction(caller: CallerTransaction, schema: string): 
   if (typeof caller?.query !== 'function') {
     throw new BelfryError('invalid_argument', 'tx must be a pg client with a query method, inside a transaction')
   }
+  const sent = (statement: Statement, values: readonly unknown[]) =>
+    caller.query({ text: renderFor(schema, statement), values: [...values], rowMode: 'array', types: typeParsers })
   return {
     async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-      const { rows } = await caller.query({
-        text: renderFor(schema, statement),
-        values: [...values],
-        rowMode: 'array',
-        types: typeParsers,
-      })
-      return rows as unknown as Row[]
+      return (await sent(statement, values)).rows as unknown as Row[]
+    },
+    async execute(statement: Statement, values: readonly unknown[]): Promise<number> {
+      return (await sent(statement, values)).rowCount ?? 0
     },
   }
 }
 
-async function send<Row extends readonly unknown[]>(
+interface Sent {
+  rows: readonly unknown[]
+  rowCount: number
+}
+
+async function send(
   client: pg.ClientBase,
   schema: string,
   statement: Statement,
   values: readonly unknown[],
-): Promise<Row[]> {
-  const { rows } = await client.query({
+): Promise<Sent> {
+  const { rows, rowCount } = await client.query({
     name: statement.name,
     text: renderFor(schema, statement),
     values: values as unknown[],
     rowMode: 'array',
   })
-  return rows as unknown as Row[]
+  return { rows, rowCount: rowCount ?? 0 }
 }
 
 const backendPidOf = (client: pg.ClientBase): number => (client as unknown as { processID?: number }).processID ?? 0

@@ -35,6 +35,7 @@ export class HandlerPool {
   #endedInWindow = 0
   #windowStart: Instant
   #stopped = false
+  #fillPlanned = false
 
   constructor(queueId: number, handler: Handler, concurrency: number, deps: HandlerPoolDeps) {
     this.queueId = queueId
@@ -79,7 +80,13 @@ export class HandlerPool {
 
   accept(leases: readonly Lease[]): void {
     for (const lease of leases) this.#backlog.push(lease)
-    this.#fill()
+    if (this.#fillPlanned) return
+    this.#fillPlanned = true
+    // Not in this turn: whoever leased these may send its next statement first, so that the database is not kept waiting.
+    setImmediate(() => {
+      this.#fillPlanned = false
+      this.#fill()
+    })
   }
 
   /** Leases that wait here for a slot; they are heartbeaten like the active ones. */

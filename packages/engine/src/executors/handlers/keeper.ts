@@ -1,5 +1,5 @@
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
-import { inLockOrder, type Lease, LOST } from '../../leases/lease.ts'
+import { byLockOrder, type Lease, LOST } from '../../leases/lease.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
@@ -62,7 +62,7 @@ export class Keeper implements Step {
   async #renew(batch: Held[], now: Instant): Promise<void> {
     const { db, leaseMs } = this.#deps
     const byFence = new Map(batch.map((held) => [`${held.lease.jobId}.${held.lease.nominalAt}`, held]))
-    const fences = inLockOrder(batch.map(({ lease }) => lease))
+    const fences = batch.map(({ lease }) => lease).sort(byLockOrder)
     for (const { jobId, nominalAt, cancelRequested } of await renewLeases(db, fences, now + leaseMs)) {
       const held = byFence.get(`${jobId}.${nominalAt}`)
       byFence.delete(`${jobId}.${nominalAt}`)
