@@ -97,7 +97,7 @@ create table timers (
   delivery        smallint not null,
   primary key (shard, job_id)
 ) with (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.05);
-create index timers_by_due on timers (shard, due_at, job_id);
+create index timers_by_due on timers (shard, due_at, job_id) where due_at < 'infinity'::timestamp with time zone;
 
 create table runs (
   nominal_at       timestamptz(3) not null,

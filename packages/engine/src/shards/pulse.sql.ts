@@ -23,7 +23,7 @@ const PULSE = statement(
      (select extract(epoch from min(n.pulsed_at))::float8 * 1000 from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.id <> $2),
      (select extract(epoch from (m.value #>> '{}')::timestamptz)::float8 * 1000 from belfry.meta m where m.key = 'grace_until'),
      array(select coalesce((select extract(epoch from t.due_at)::float8 * 1000 from belfry.timers t
-         where t.shard = s.shard and t.due_at >= to_timestamp(s.after / 1000) order by t.due_at limit 1), 'Infinity')
+         where t.shard = s.shard and t.due_at >= to_timestamp(s.after / 1000) and t.due_at < 'infinity' order by t.due_at limit 1), 'Infinity')
        from unnest($5::smallint[], $6::float8[]) with ordinality as s (shard, after, n) order by s.n),
      array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
          where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')

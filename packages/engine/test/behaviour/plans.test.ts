@@ -1,0 +1,226 @@
+import type pg from 'pg'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { claimRuns } from '../../src/attempts/claim.sql.ts'
+import { finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
+import { Partitioner } from '../../src/history/partitioner.ts'
+import { newJobId, shardOfJob } from '../../src/job/ids.ts'
+import { OUTCOME } from '../../src/job/states.ts'
+import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
+import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
+import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
+import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
+import { ManualClock } from '../../src/runtime/clock.ts'
+import { silentLogger } from '../../src/runtime/logger.ts'
+import { seededRandom } from '../../src/runtime/random.ts'
+import { Database, type Queryable } from '../../src/store/database.ts'
+import { renderFor, type Statement } from '../../src/store/statement.ts'
+import { positionBefore, readDueTimers } from '../../src/timers/read-due.sql.ts'
+import { createDatabase } from '../database.ts'
+import { START } from './kit.ts'
+
+const ROWS = 50_000
+const BATCH = 500
+const SHARDS = 4
+
+const random = seededRandom(1)
+const jobIds = Array.from({ length: BATCH }, (_, i) => newJobId(i % SHARDS, START, random)).sort()
+const fences = jobIds.map((jobId) => ({ shard: shardOfJob(jobId), jobId, nominalAt: START, attempt: 1, holder: '9' }))
+const ends = fences.map((fence) => ({ fence, startedAt: START, finishedAt: START }))
+const failure = { failureClass: null, statusCode: null, error: 'down', outcome: OUTCOME.failed }
+const lease = { holder: '9', now: START, leaseUntil: START + 30_000 }
+const promotions = fences.map(({ shard, jobId }, turn) => ({ shard, jobId, version: 1, turn, leased: turn % 2 === 0 }))
+const claim = { queueId: 1, ...lease, limit: BATCH }
+const level = { priority: 5, watermark: 0 }
+
+interface Hot {
+  send(db: Queryable): Promise<unknown>
+  /** What it may read hot tables by. */
+  by: string[]
+}
+
+const HOT: Record<string, Hot> = {
+  claim: {
+    send: (db) => claimRuns(db, { ...claim, levels: [level], delivery: 'at_least_once' }),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'claim at most once': {
+    send: (db) => claimRuns(db, { ...claim, levels: [level], delivery: 'at_most_once' }),
+    by: ['runs_ready_once', 'runs_pkey', 'specs'],
+  },
+  'claim several levels': {
+    send: (db) =>
+      claimRuns(db, { ...claim, levels: [level, { priority: 9, watermark: 0 }], delivery: 'at_least_once' }),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  succeed: {
+    send: (db) =>
+      finishSucceeded(
+        db,
+        ends.map((end) => ({ ...end, kind: 'succeeded' })),
+      ),
+    by: ['runs_pkey'],
+  },
+  end: {
+    send: (db) =>
+      finishEnded(
+        db,
+        ends.map((end) => ({ ...end, ...failure, kind: 'ended', result: null })),
+      ),
+    by: ['runs_pkey', 'checkpoints_pkey'],
+  },
+  'try again': {
+    send: (db) =>
+      finishGoesOn(
+        db,
+        ends.map((end) => ({ ...end, ...failure, kind: 'goes_on', counted: true, nextDueAt: START, turn: null })),
+      ),
+    by: ['runs_pkey'],
+  },
+  'promote recurring': {
+    send: (db) =>
+      promoteRecurring(
+        db,
+        promotions.map((item) => ({ ...item, nextNominalAt: START + 60_000, nextDueAt: START + 60_000 })),
+        lease,
+      ),
+    by: ['timers_pkey', 'runs_pkey'],
+  },
+  'promote one-offs': {
+    send: (db) => promoteOneOffs(db, promotions, lease),
+    by: ['timers_pkey', 'specs'],
+  },
+  renew: { send: (db) => renewLeases(db, fences, START + 30_000), by: ['runs_pkey'] },
+  wake: {
+    send: (db) => wakeWaiting(db, { shards: [0, 1, 2, 3], now: START, turn: 1, limitPerShard: BATCH }),
+    by: ['runs_waiting', 'runs_pkey'],
+  },
+  'read due timers': {
+    send: (db) =>
+      readDueTimers(
+        db,
+        [0, 1, 2, 3].map((shard) => ({ shard, position: positionBefore(START) })),
+        START + 2_500,
+        2_000,
+      ),
+    by: ['timers_by_due'],
+  },
+}
+
+const HOT_TABLES = /^(runs|timers|specs|checkpoints)/
+
+/** Every way in which the plan reads a hot table: the index, or the kind of scan that is none. */
+function readsOf(plan: Record<string, unknown>): string[] {
+  const kind = String(plan['Node Type'])
+  const table = String(plan['Relation Name'] ?? '')
+  const index = plan['Index Name']
+  const below = ((plan.Plans as Record<string, unknown>[] | undefined) ?? []).flatMap(readsOf)
+  // A bitmap's index is named below it; by its place a row is found whatever the statistics say.
+  if (kind === 'Bitmap Heap Scan' || kind === 'Tid Scan' || !kind.includes('Scan')) return below
+  if (typeof index === 'string') return HOT_TABLES.test(index) ? [...below, index] : below
+  return HOT_TABLES.test(table) ? [...below, `${kind} of ${table}`] : below
+}
+
+const allows = (by: string[], read: string): boolean =>
+  by.includes(read) || (by.includes('specs') && /^specs_\w+_pkey$/.test(read))
+
+const literal = (value: unknown): string =>
+  value === null ? 'null' : `'${String(value).replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+
+async function setup() {
+  const database = await createDatabase()
+  onTestFinished(() => database.drop())
+  const db = new Database({
+    connection: inject('postgres'),
+    schema: database.schema,
+    maxConnections: 2,
+    logger: silentLogger,
+  })
+  onTestFinished(() => db.close())
+  await new Partitioner({ db, clock: new ManualClock(START), logger: silentLogger }).ensure()
+  // A connection as the engine's own, with its settings for the planner.
+  const client = await db.connect()
+  onTestFinished(() => client.end())
+  for (const table of ['runs', 'timers', 'specs_kept', 'checkpoints'])
+    await database.query(`alter table ${table} set (autovacuum_enabled = off)`)
+
+  const statements = new Map<string, { statement: Statement; values: readonly unknown[] }>()
+  for (const [name, { send }] of Object.entries(HOT)) {
+    // Only what would be sent is wanted; there is no answer to go on with.
+    const sent = (statement: Statement, values: readonly unknown[]): Promise<never> => {
+      statements.set(name, { statement, values })
+      return Promise.reject(new Error('sent'))
+    }
+    await expect(send({ query: sent, execute: sent })).rejects.toThrow('sent')
+  }
+  for (const { statement } of statements.values())
+    await client.query(`prepare ${statement.name} as ${renderFor(database.schema, statement)}`)
+
+  const explain = async (mode: 'force_generic_plan' | 'force_custom_plan') => {
+    await client.query(`set plan_cache_mode = ${mode}`)
+    const wrong: string[] = []
+    for (const [name, { statement, values }] of statements) {
+      const args = values.length === 0 ? '' : `(${values.map(literal).join(', ')})`
+      const { rows } = await client.query(`explain (format json) execute ${statement.name}${args}`)
+      const reads = parsed(rows[0]['QUERY PLAN']).flatMap(({ Plan }) => readsOf(Plan))
+      expect(reads, name).not.toEqual([])
+      for (const read of reads) if (!allows(HOT[name]?.by ?? [], read)) wrong.push(`${name}: ${read}`)
+    }
+    return wrong
+  }
+  return { ...database, explain }
+}
+
+const parsed = (json: unknown): { Plan: Record<string, unknown> }[] =>
+  (typeof json === 'string' ? JSON.parse(json) : json) as { Plan: Record<string, unknown> }[]
+
+const load = async (pool: pg.Pool) => {
+  const id = `('019b76da-a800-7' || lpad(to_hex(n % ${SHARDS}), 3, '0') || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid`
+  await pool.query(
+    `insert into runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
+       timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
+     select to_timestamp($1), to_timestamp($1) + n * interval '1 ms', n, case n % 3 when 1 then 9 end, to_timestamp($1), to_timestamp($1) + n * interval '1 ms',
+       to_timestamp($1), ${id}, 1, 1, 1, 1, 0, 1000, n % ${SHARDS}, n % 3, 5, 0, n % 2, true, false, false from generate_series(1, ${ROWS}) n`,
+    [START / 1000],
+  )
+  await pool.query(
+    `insert into timers (due_at, nominal_at, job_id, version, job_version, tenant_id, queue_id, timeout_ms, jitter_ms, shard, priority, overlap, delivery)
+     select to_timestamp($1) + n * interval '1 ms', to_timestamp($1), ${id}, 1, 1, 1, 1, 1000, 0, n % ${SHARDS}, 5, n % 2, 0
+     from generate_series(1, ${ROWS}) n`,
+    [START / 1000],
+  )
+}
+
+test('with fresh statistics every hot statement reads its tables by the index it was made for', async () => {
+  const t = await setup()
+  await load(t.pool)
+  await t.query('vacuum analyze runs')
+  await t.query('vacuum analyze timers')
+  expect(await t.explain('force_custom_plan')).toEqual([])
+  expect(await t.explain('force_generic_plan')).toEqual([])
+})
+
+test('a plan made while the tables were empty reads by the same indexes when they have grown', async () => {
+  const t = await setup()
+  await t.query('analyze runs')
+  await t.query('analyze timers')
+  await t.explain('force_generic_plan')
+  await load(t.pool)
+  expect(await t.explain('force_custom_plan')).toEqual([])
+  expect(await t.explain('force_generic_plan')).toEqual([])
+})
+
+test('with statistics of full tables that are now nearly empty and bloated the indexes stay the same', async () => {
+  const t = await setup()
+  await load(t.pool)
+  await t.query('update runs set turn = turn + 1')
+  await t.query('update timers set version = version')
+  await t.query('analyze runs')
+  await t.query('analyze timers')
+  await t.query('delete from runs where turn % 100 > 0')
+  await t.query(`delete from timers where due_at > to_timestamp($1)`, [START / 1000 + 0.5])
+  expect(await t.explain('force_custom_plan')).toEqual([])
+  await t.query('analyze runs')
+  await t.query('analyze timers')
+  expect(await t.explain('force_generic_plan')).toEqual([])
+  expect(await t.explain('force_custom_plan')).toEqual([])
+})
