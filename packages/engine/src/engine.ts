@@ -103,6 +103,9 @@ export class Engine {
       wakeups,
       leaseMs,
       stopping,
+      onRoom: () => {
+        if (this.promoter.holds) this.#wakePromoters()
+      },
     })
     this.intake = new Intake({ db, clock, random, registry: this.registry, schedules, turns, wakeups, shards })
     this.jobChanges = new JobChanges({ db, clock, wakeups, schedules, turns, shards, cancelGraceMs })

@@ -1,11 +1,16 @@
 import type { Lease } from '../leases/lease.ts'
+import type { Instant } from '../runtime/clock.ts'
 
 /**
- * The executors of this node, as promotion sees them: a run may be born leased to one that has room, if nothing older waits
- * for it. A reservation holds the room while the statement is under way.
+ * How a due run is to be born: leased to an executor of this node that has room for it (reserved while the statement is
+ * under way), ready for whoever claims it, or not yet, because such an executor will have room in a moment: waiting for it
+ * is quicker than the way through the ready runs.
  */
+export type Admission = 'leased' | 'ready' | 'hold'
+
+/** The executors of this node, as promotion sees them. */
 export interface DirectLeases {
-  reserve(run: { queueId: number; delivery: number }): boolean
+  admit(run: { queueId: number; delivery: number; dueAt: Instant }): Admission
   unreserve(run: { queueId: number }): void
   deliver(leases: Lease[]): Promise<void>
 }

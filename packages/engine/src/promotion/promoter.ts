@@ -37,6 +37,8 @@ export interface PromoterDeps {
 
 const BATCH = 1_000
 const LONGEST_WAIT_MS = 1_000
+/** Room in an executor is told; this is for when it is not. */
+const HOLD_MS = 10
 /** Jobs whose compare-and-set failed lately; more than this means that something else is wrong, and it is forgotten. */
 const MAX_CONFLICTS = 10_000
 
@@ -53,6 +55,7 @@ interface Planned extends RecurringPromotion {
 export class Promoter implements Step {
   readonly #deps: PromoterDeps
   readonly #conflicts = new Set<string>()
+  #holds = false
 
   constructor(deps: PromoterDeps) {
     this.#deps = deps
@@ -60,23 +63,38 @@ export class Promoter implements Step {
 
   /** Promotes one batch. Several may run at once: each takes other timers. */
   async runOnce(): Promise<{ waitMs: number; promoted: number }> {
-    const { reader, clock } = this.#deps
-    const due = reader.takeDue(BATCH)
+    const { reader, clock, direct } = this.#deps
+    const leased = new Set<Timer>()
+    this.#holds = false
+    const due = reader.takeDue(BATCH, (timer) => {
+      const admission = timer.nominalAt === null ? 'ready' : direct.admit(timer)
+      if (admission === 'leased') leased.add(timer)
+      if (admission === 'hold') this.#holds = true
+      return admission !== 'hold'
+    })
     if (due.length === 0) {
-      return { waitMs: Math.min(LONGEST_WAIT_MS, Math.max(1, reader.nextDueAt() - clock.now())), promoted: 0 }
+      const wait = this.#holds ? HOLD_MS : Math.max(1, reader.nextDueAt() - clock.now())
+      return { waitMs: Math.min(LONGEST_WAIT_MS, wait), promoted: 0 }
     }
     try {
-      await this.#promote(due)
+      await this.#promote(due, leased)
     } catch (error) {
       // Nothing is lost: the timers are still in the table, and are read again.
       for (const timer of due) reader.want(timer.shard, timer.dueAt)
       throw error
+    } finally {
+      for (const timer of leased) direct.unreserve(timer)
     }
     return { waitMs: 0, promoted: due.length }
   }
 
-  async #promote(due: Timer[]): Promise<void> {
-    const { clock, schedules, direct, turns } = this.#deps
+  /** Due timers wait for room in an executor of this node. */
+  get holds(): boolean {
+    return this.#holds
+  }
+
+  async #promote(due: Timer[], leased: Set<Timer>): Promise<void> {
+    const { clock, schedules, turns } = this.#deps
     const now = clock.now()
     const known: { shard: number; scheduleId: string }[] = []
     for (const timer of due) if (timer.scheduleId !== null) known.push(timer as { shard: number; scheduleId: string })
@@ -99,8 +117,7 @@ export class Promoter implements Step {
         nextNominalAt: next.nominalAt,
         nextDueAt: next.dueAt,
         turn: turns.next(now, timer.priority),
-        // Leased at once where an executor of this node has room and nothing older waits.
-        leased: direct.reserve(timer),
+        leased: leased.has(timer),
       }
       if (isOneOff) oneOffs.push(planned)
       else recurring.push(planned)
@@ -138,7 +155,6 @@ export class Promoter implements Step {
     try {
       promoted = await send(db, items, lease)
     } catch (error) {
-      for (const { timer, leased } of items) if (leased) direct.unreserve(timer)
       if (!(error instanceof UnknownOutcome)) throw error
       const lost = { holder: lease.holder, backendPid: error.backendPid, sentAt: now }
       await direct.deliver(await recoverLeases(this.#deps, lost, stopping))
@@ -150,7 +166,6 @@ export class Promoter implements Step {
     const leases: Lease[] = []
     for (const item of items) {
       const { timer, leased, turn } = item
-      if (leased) direct.unreserve(timer)
       const done = byJob.get(timer.jobId)
       if (!done) this.#lookAgainAt(timer)
       else if (done.overlapped) continue

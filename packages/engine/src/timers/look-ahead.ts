@@ -61,9 +61,13 @@ export class ShardTimers {
     this.#wanted = chunkWasFull
   }
 
-  takeDue(now: Instant, limit: number): Timer[] {
+  /** Takes due timers from the front, as long as `admit` takes them. */
+  takeDue(now: Instant, limit: number, admit: (timer: Timer) => boolean): Timer[] {
     let count = 0
-    while (count < limit && count < this.#queue.length && (this.#queue[count] as Timer).dueAt <= now) count++
+    for (const timer of this.#queue) {
+      if (count >= limit || timer.dueAt > now || !admit(timer)) break
+      count++
+    }
     const taken = this.#queue.splice(0, count)
     for (const timer of taken) this.#known.delete(timer.jobId)
     return taken

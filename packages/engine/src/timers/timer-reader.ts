@@ -79,13 +79,13 @@ export class TimerReader implements Step {
     return { waitMs: 0 }
   }
 
-  /** The timers that are due now, shard by shard, at most `limit`. */
-  takeDue(limit: number): Timer[] {
+  /** The timers that are due now and that `admit` takes, shard by shard, at most `limit`. */
+  takeDue(limit: number, admit: (timer: Timer) => boolean): Timer[] {
     const now = this.#clock.now()
     const due: Timer[] = []
     for (const timers of this.#shards.values()) {
       if (due.length >= limit) break
-      due.push(...timers.takeDue(now, limit - due.length))
+      due.push(...timers.takeDue(now, limit - due.length, admit))
     }
     return due
   }

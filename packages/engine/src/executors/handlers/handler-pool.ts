@@ -17,6 +17,7 @@ export interface HandlerPoolDeps {
 const PREFETCH_MS = 200
 const MAX_PREFETCH = 4_000
 const RATE_WINDOW_MS = 100
+const LATELY_MS = 20
 
 /**
  * The runs of one queue that this node performs in-process, at most `concurrency` at a time. Short work is leased ahead, as
@@ -36,6 +37,7 @@ export class HandlerPool {
   #windowStart: Instant
   #stopped = false
   #fillPlanned = false
+  #lastEndAt: Instant = 0
 
   constructor(queueId: number, handler: Handler, concurrency: number, deps: HandlerPoolDeps) {
     this.queueId = queueId
@@ -68,6 +70,11 @@ export class HandlerPool {
   wantsMore(): boolean {
     const credit = this.credit()
     return credit > 0 && (this.waiting === 0 || credit >= (this.#concurrency + this.#prefetch) / 4)
+  }
+
+  /** Handlers end one after the other: there will be room in a moment. */
+  endedLately(): boolean {
+    return !this.#stopped && this.#deps.clock.now() - this.#lastEndAt <= LATELY_MS
   }
 
   reserve(count: number): void {
@@ -170,6 +177,7 @@ export class HandlerPool {
     this.#endedInWindow++
     if (this.#endedInWindow % 64 !== 0 && this.#endedInWindow > 1) return
     const now = this.#deps.clock.now()
+    this.#lastEndAt = now
     const elapsed = now - this.#windowStart
     if (elapsed < RATE_WINDOW_MS) return
     const rate = this.#endedInWindow / elapsed

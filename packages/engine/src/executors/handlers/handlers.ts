@@ -6,7 +6,7 @@ import type { Definition } from '../../job/definition.ts'
 import { DELIVERY, OUTCOME } from '../../job/states.ts'
 import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
-import type { DirectLeases } from '../../promotion/direct-leases.ts'
+import type { Admission, DirectLeases } from '../../promotion/direct-leases.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Loop } from '../../runtime/loop.ts'
@@ -29,6 +29,8 @@ export interface HandlersDeps {
   wakeups: Wakeups
   leaseMs: number
   stopping: AbortSignal
+  /** A pool has room again: promotion may be waiting for it. */
+  onRoom(): void
 }
 
 interface Serving {
@@ -38,6 +40,8 @@ interface Serving {
 }
 
 const RETRY_PAUSE_MS = 200
+/** What is held back for this long is made ready, so that other nodes can help. */
+const MAX_HOLD_MS = 5_000
 
 /** The in-process executors: per queue a pool of slots and one claimer that feeds it. */
 export class Handlers implements DirectLeases {
@@ -74,7 +78,10 @@ export class Handlers implements DirectLeases {
       clock: this.#deps.clock,
       services: this.#support,
       onEnd: (run, end) => this.#finish(run, end),
-      onRoom: () => loop.wake(),
+      onRoom: () => {
+        loop.wake()
+        this.#deps.onRoom()
+      },
     })
     const taker: Taker = {
       queueId,
@@ -103,13 +110,16 @@ export class Handlers implements DirectLeases {
     if (serving.claimer.backlogged) serving.loop.wake()
   }
 
-  reserve({ queueId, delivery }: { queueId: number; delivery: number }): boolean {
+  admit({ queueId, delivery, dueAt }: { queueId: number; delivery: number; dueAt: Instant }): Admission {
     const serving = this.#serving.get(queueId)
-    if (!serving || serving.claimer.backlogged) return false
-    const { pool } = serving
-    if ((delivery === DELIVERY.at_most_once ? pool.freeSlots() : pool.credit()) === 0) return false
-    pool.reserve(1)
-    return true
+    if (!serving) return 'ready'
+    const { pool, claimer } = serving
+    const room = delivery === DELIVERY.at_most_once ? pool.freeSlots() : pool.credit()
+    if (room > 0 && !claimer.backlogged) {
+      pool.reserve(1)
+      return 'leased'
+    }
+    return pool.endedLately() && this.#deps.clock.now() - dueAt < MAX_HOLD_MS ? 'hold' : 'ready'
   }
 
   unreserve({ queueId }: { queueId: number }): void {
