@@ -1,7 +1,9 @@
+import { checkedOptions, invalidArgument } from './call-options.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { Engine } from './engine.ts'
 import { BelfryError } from './errors.ts'
 import type { ActiveRun } from './executors/handlers/active-run.ts'
+import { Complaints, readInteger, readWord } from './intake/understand-fields.ts'
 import { Jobs } from './jobs.ts'
 import { type BelfryOptions, readOptions, type Settings } from './options.ts'
 import { Runs } from './runs.ts'
@@ -82,18 +84,13 @@ export class Belfry {
 
   /** Performs the runs of a queue in this process. */
   handle(queue: string, handler: (run: ActiveRun) => unknown, options: HandleOptions = {}): void {
-    const { concurrency = DEFAULT_CONCURRENCY, tenant = 'default' } = options
-    if (typeof handler !== 'function') throw new BelfryError('invalid_argument', 'handle takes a queue and a function')
-    if (typeof queue !== 'string' || !/^[A-Za-z0-9._-]{1,128}$/.test(queue)) {
-      throw new BelfryError('invalid_argument', 'a queue name has 1 to 128 letters, digits, ".", "_" or "-"', {
-        complaints: [{ path: 'queue', message: 'must have 1 to 128 letters, digits, ".", "_" or "-"' }],
-      })
-    }
-    if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > MAX_CONCURRENCY) {
-      throw new BelfryError('invalid_argument', `concurrency must be a whole number from 1 to ${MAX_CONCURRENCY}`, {
-        complaints: [{ path: 'concurrency', message: `must be a whole number from 1 to ${MAX_CONCURRENCY}` }],
-      })
-    }
+    const { concurrency = DEFAULT_CONCURRENCY, tenant = 'default' } = checkedOptions(options, ['concurrency', 'tenant'])
+    if (typeof handler !== 'function') throw invalidArgument('handler', 'must be a function that takes a run')
+    const complaints = new Complaints()
+    readWord(complaints, 'queue', queue)
+    readWord(complaints, 'tenant', tenant)
+    readInteger(complaints, 'concurrency', concurrency, 1, MAX_CONCURRENCY)
+    if (complaints.list.length > 0) throw complaints.error('invalid_argument')
     if (this.#handled.has(`${tenant}.${queue}`))
       throw new BelfryError('already_handled', `the queue "${queue}" has a handler already`)
     this.#handled.add(`${tenant}.${queue}`)

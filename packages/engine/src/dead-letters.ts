@@ -1,7 +1,10 @@
+import { checkedOptions } from './call-options.ts'
 import type { Engine } from './engine.ts'
 import type { OfTenant } from './jobs.ts'
 import { type DeadLetterView, type ListDeadLetters, listDeadLetters } from './lookup/list-dead-letters.sql.ts'
 import type { Page } from './lookup/page.ts'
+
+const LIST_OPTIONS = ['tenant', 'queue', 'failureClass', 'jobId', 'limit', 'cursor'] as const
 
 export class DeadLetters {
   readonly #engine: Engine
@@ -11,7 +14,8 @@ export class DeadLetters {
   }
 
   /** Latest first, a page at a time. */
-  async list({ tenant = 'default', ...request }: OfTenant<ListDeadLetters> = {}): Promise<Page<DeadLetterView>> {
+  async list(options: OfTenant<ListDeadLetters> = {}): Promise<Page<DeadLetterView>> {
+    const { tenant = 'default', ...request } = checkedOptions(options, LIST_OPTIONS)
     return listDeadLetters(this.#engine.db, { ...request, tenantId: await this.#engine.registry.tenantId(tenant) })
   }
 

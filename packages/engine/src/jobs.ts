@@ -1,13 +1,18 @@
+import { checkedOptions, invalidArgument } from './call-options.ts'
 import type { Engine } from './engine.ts'
 import type { JobStatus } from './intake/job-changes.ts'
 import type { JobInput } from './intake/job-input.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import type { Created } from './intake/put-prepared.ts'
+import { Complaints, readText } from './intake/understand-fields.ts'
 import { getJob } from './lookup/get-job.sql.ts'
 import type { JobView } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
 import type { Page } from './lookup/page.ts'
 import { type CallerTransaction, inCallerTransaction } from './store/database.ts'
+
+const MAX_REASON = 1_000
+const LIST_OPTIONS = ['tenant', 'status', 'queue', 'name', 'limit', 'cursor'] as const
 
 /** `tenant` instead of its number. */
 export type OfTenant<Request> = Omit<Request, 'tenantId'> & { tenant?: string }
@@ -21,15 +26,17 @@ export class Jobs {
 
   /** Creates a job; resolves after its commit, or joins the caller's transaction. */
   async create(job: JobInput, options: { tx?: CallerTransaction } = {}): Promise<Created> {
-    if (!options.tx) return this.#engine.intake.create(job)
-    const [created] = await this.#engine.intake.createIn(inCallerTransaction(options.tx, this.#engine.db.schema), [job])
+    const { tx } = checkedOptions(options, ['tx'])
+    if (tx === undefined) return this.#engine.intake.create(job)
+    const [created] = await this.#engine.intake.createIn(inCallerTransaction(tx, this.#engine.db.schema), [job])
     return created as Created
   }
 
   /** Creates up to 10,000 jobs, all or none. */
   async createMany(jobs: readonly JobInput[], options: { tx?: CallerTransaction } = {}): Promise<Created[]> {
-    if (!options.tx) return this.#engine.intake.createMany(jobs)
-    return this.#engine.intake.createIn(inCallerTransaction(options.tx, this.#engine.db.schema), jobs)
+    const { tx } = checkedOptions(options, ['tx'])
+    if (tx === undefined) return this.#engine.intake.createMany(jobs)
+    return this.#engine.intake.createIn(inCallerTransaction(tx, this.#engine.db.schema), jobs)
   }
 
   /** The job wherever it is: waiting, in flight or finished. Null: there is none. */
@@ -38,7 +45,8 @@ export class Jobs {
   }
 
   /** Newest first, a page at a time. */
-  async list({ tenant = 'default', ...request }: OfTenant<ListJobs> = {}): Promise<Page<JobView>> {
+  async list(options: OfTenant<ListJobs> = {}): Promise<Page<JobView>> {
+    const { tenant = 'default', ...request } = checkedOptions(options, LIST_OPTIONS)
     return listJobs(this.#engine.db, { ...request, tenantId: await this.#engine.registry.tenantId(tenant) })
   }
 
@@ -53,13 +61,19 @@ export class Jobs {
   }
 
   /** No more runs; live ones are asked to stop, or with `running: 'finish'` left to finish. */
-  cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
-    return this.#engine.jobChanges.cancel(jobId, options.running ?? 'cancel')
+  async cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
+    const { running = 'cancel' } = checkedOptions(options, ['running'])
+    if (running !== 'cancel' && running !== 'finish') throw invalidArgument('running', 'must be cancel or finish')
+    return this.#engine.jobChanges.cancel(jobId, running)
   }
 
   /** No new runs until resumed; retries of existing ones go on. */
-  pause(jobId: string, options: { reason?: string } = {}): Promise<{ status: JobStatus }> {
-    return this.#engine.jobChanges.pause(jobId, options.reason ?? null)
+  async pause(jobId: string, options: { reason?: string } = {}): Promise<{ status: JobStatus }> {
+    const { reason } = checkedOptions(options, ['reason'])
+    const complaints = new Complaints()
+    if (reason !== undefined) readText(complaints, 'reason', reason, MAX_REASON)
+    if (complaints.list.length > 0) throw complaints.error('invalid_argument')
+    return this.#engine.jobChanges.pause(jobId, reason ?? null)
   }
 
   /** Goes on from now. */

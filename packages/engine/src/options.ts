@@ -63,9 +63,12 @@ export function readOptions(options: BelfryOptions): Settings {
       message: 'must be lower-case letters, digits and _, at most 48, not beginning with a digit',
     })
   }
-  if (options.database !== undefined && typeof options.database !== 'string' && typeof options.database !== 'object') {
+  if (options.database !== undefined && !isConnection(options.database))
     complaints.push({ path: 'database', message: 'must be a connection string or a pg client configuration' })
-  }
+  if (options.dataDir !== undefined && (typeof options.dataDir !== 'string' || options.dataDir === ''))
+    complaints.push({ path: 'dataDir', message: 'must be the path of a directory' })
+  if (options.logger !== undefined && !isLogger(options.logger))
+    complaints.push({ path: 'logger', message: 'must have the methods debug, info, warn and error' })
   const settings: Settings = {
     database: options.database ?? null,
     dataDir: options.dataDir ?? '.belfry',
@@ -85,3 +88,12 @@ export function readOptions(options: BelfryOptions): Settings {
   }
   return settings
 }
+
+/** An empty text is a variable that was not set; taking it for the default server would surprise. */
+const isConnection = (value: unknown): boolean =>
+  typeof value === 'string' ? value !== '' : typeof value === 'object' && value !== null
+
+const isLogger = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (['debug', 'info', 'warn', 'error'] as const).every((level) => typeof (value as Logger)[level] === 'function')

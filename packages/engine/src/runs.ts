@@ -1,3 +1,4 @@
+import { checkedOptions } from './call-options.ts'
 import type { Engine } from './engine.ts'
 import type { OfTenant } from './jobs.ts'
 import { getLogs, type LogView } from './lookup/get-logs.sql.ts'
@@ -5,6 +6,8 @@ import { getRun } from './lookup/get-run.sql.ts'
 import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
 import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
+
+const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'limit', 'cursor'] as const
 
 export class Runs {
   readonly #engine: Engine
@@ -14,17 +17,18 @@ export class Runs {
   }
 
   /** The run with its attempts, wherever it is. Null: there is none. */
-  get(runId: string): Promise<RunView | null> {
+  async get(runId: string): Promise<RunView | null> {
     return getRun(this.#engine.db, null, runId)
   }
 
   /** Live and finished ones in one list, a page at a time. */
-  async list({ tenant = 'default', ...request }: OfTenant<ListRuns> = {}): Promise<Page<RunSummary>> {
+  async list(options: OfTenant<ListRuns> = {}): Promise<Page<RunSummary>> {
+    const { tenant = 'default', ...request } = checkedOptions(options, LIST_OPTIONS)
     return listRuns(this.#engine.db, { ...request, tenantId: await this.#engine.registry.tenantId(tenant) })
   }
 
   /** What its handlers logged. */
-  logs(runId: string): Promise<LogView[]> {
+  async logs(runId: string): Promise<LogView[]> {
     return getLogs(this.#engine.db, runId)
   }
 

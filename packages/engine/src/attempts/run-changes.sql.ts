@@ -102,7 +102,7 @@ export class RunChanges {
   }
 
   #parse(runId: string): { shard: number; jobId: string; nominalAt: Instant } {
-    const parsed = typeof runId === 'string' ? parseRunId(runId) : null
+    const parsed = parseRunId(runId)
     if (!parsed) {
       throw new BelfryError('invalid_argument', 'a run id is a job id, a dot, and its nominal time', {
         complaints: [{ path: 'runId', message: 'must be a run id' }],

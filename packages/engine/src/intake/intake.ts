@@ -83,23 +83,21 @@ export class Intake {
   }
 
   async #prepareAll(inputs: unknown, born: 'runs' | 'timers'): Promise<Prepared[]> {
-    if (!Array.isArray(inputs)) throw new BelfryError('invalid_argument', 'createMany takes an array of jobs')
+    if (!Array.isArray(inputs)) throw invalidJobs('must be an array of jobs')
     if (inputs.length > MAX_JOBS_PER_CALL)
-      throw new BelfryError(
-        'invalid_argument',
-        `at most ${MAX_JOBS_PER_CALL} jobs fit into one call, not ${inputs.length}`,
-      )
+      throw invalidJobs(`at most ${MAX_JOBS_PER_CALL} fit into one call, not ${inputs.length}`)
     const now = this.#deps.clock.now()
-    const prepared: Prepared[] = []
+    const understood: UnderstoodJob[] = []
     for (let i = 0; i < inputs.length; i++) {
-      let understood: UnderstoodJob
       try {
-        understood = understandJob(inputs[i], { now })
+        understood.push(understandJob(inputs[i], { now }))
       } catch (error) {
         throw error instanceof BelfryError ? inPosition(error, i) : error
       }
-      prepared.push(this.#prepareKnown(understood, born) ?? (await this.#prepare(understood, born)))
     }
+    // Only now: preparing makes the queues that are new, and a call that is refused leaves nothing behind.
+    const prepared: Prepared[] = []
+    for (const one of understood) prepared.push(this.#prepareKnown(one, born) ?? (await this.#prepare(one, born)))
     return prepared
   }
 
@@ -300,6 +298,9 @@ export class Intake {
     }
   }
 }
+
+const invalidJobs = (message: string): BelfryError =>
+  new BelfryError('invalid_argument', `jobs: ${message}`, { complaints: [{ path: 'jobs', message }] })
 
 const unavailable = (cause: unknown): BelfryError =>
   new BelfryError('database_unavailable', 'the database cannot be reached; whether the job was created is unknown', {

@@ -14,7 +14,9 @@ export function mergeUpdate(
   at: { now: Instant; nominalAt: Instant | null },
 ): UnderstoodJob {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
-    throw new BelfryError('invalid_argument', 'an update is an object with the fields that change')
+    throw new BelfryError('invalid_argument', 'an update is an object with the fields that change', {
+      complaints: [{ path: 'patch', message: 'must be an object with the fields that change' }],
+    })
   }
   for (const field of FIXED) {
     if (field in patch)
@@ -26,7 +28,16 @@ export function mergeUpdate(
   if (TIMES.some((field) => field in patch)) {
     for (const field of [...TIMES, 'timezone', 'startAt', 'endAt']) delete input[field]
   }
-  const merged = { ...input, ...patch } as Record<string, unknown>
+  const merged = { ...input, ...read(patch) } as Record<string, unknown>
   for (const [field, value] of Object.entries(merged)) if (value === null && field !== 'payload') delete merged[field]
   return understandJob(name === undefined ? merged : { ...merged, name }, { now: at.now })
+}
+
+/** A getter or a proxy of the caller may throw. */
+function read(patch: object): object {
+  try {
+    return { ...patch }
+  } catch (cause) {
+    throw new BelfryError('invalid_job', 'the update cannot be read', { cause })
+  }
 }

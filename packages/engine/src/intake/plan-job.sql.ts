@@ -6,8 +6,6 @@ import { type LockedTimer, removeTimer, writeTimer } from '../timers/lock-timer.
 import type { Intake } from './intake.ts'
 import { JOB_STATUS, lockJob, writeJob } from './job-row.sql.ts'
 
-const BEGIN_PLANNING = statement('begin_planning', 'savepoint planning')
-const UNDO_PLANNING = statement('undo_planning', 'rollback to savepoint planning')
 const REMOVE_JOB = statement('remove_job', 'delete from belfry.jobs j where j.shard = $1 and j.id = $2')
 
 /**
@@ -25,17 +23,17 @@ export async function planJob(
     await removeTimer(tx, timer.shard, timer.jobId)
     return { afterCommit: () => {} }
   }
-  await tx.query(BEGIN_PLANNING, [])
   try {
     const prepared = await deps.intake.prepareFor(timer.jobId, JSON.parse(job.definitionJson))
-    await removeTimer(tx, timer.shard, timer.jobId)
-    await tx.query(REMOVE_JOB, [timer.shard, timer.jobId])
-    await deps.intake.putIn(tx, prepared, now)
+    // A name that is taken is found out after the job was removed to be put anew.
+    await tx.undoable(async () => {
+      await removeTimer(tx, timer.shard, timer.jobId)
+      await tx.query(REMOVE_JOB, [timer.shard, timer.jobId])
+      await deps.intake.putIn(tx, prepared, now)
+    })
     return { afterCommit: () => deps.intake.announce([prepared]) }
   } catch (error) {
     if (!(error instanceof BelfryError) || isConnectionLost(error)) throw error
-    // A name that is taken is found out after the job was removed to be put anew.
-    await tx.query(UNDO_PLANNING, [])
     await writeTimer(tx, { ...timer, dueAt: Number.POSITIVE_INFINITY })
     await writeJob(
       tx,

@@ -66,7 +66,7 @@ export function jobIdLowerBound(instant: Instant): string {
 }
 
 export function isJobId(text: string): boolean {
-  return text.length === JOB_ID_LENGTH && JOB_ID.test(text)
+  return typeof text === 'string' && text.length === JOB_ID_LENGTH && JOB_ID.test(text)
 }
 
 export function shardOfJob(jobId: string): number {
@@ -83,7 +83,8 @@ export function runIdOf(jobId: string, nominalAt: Instant): string {
 
 /** Reads only what `runIdOf` writes: one run has one spelling. */
 export function parseRunId(text: string): { jobId: string; nominalAt: Instant } | null {
-  if (text.charAt(JOB_ID_LENGTH) !== '.') return null
+  // Whoever has no type checker may ask for anything.
+  if (typeof text !== 'string' || text.charAt(JOB_ID_LENGTH) !== '.') return null
   const jobId = text.slice(0, JOB_ID_LENGTH)
   const digits = text.slice(JOB_ID_LENGTH + 1)
   const nominalAt = Number.parseInt(digits, 36)

@@ -24,6 +24,8 @@ export interface CallerTransaction {
 export interface Transaction extends Queryable {
   /** Says to this transaction alone how long it may wait for a lock. */
   setLockTimeout(ms: number): Promise<void>
+  /** What `work` throws undoes what it did, and nothing before it. Not to be nested. */
+  undoable(work: () => Promise<void>): Promise<void>
 }
 
 /**
@@ -69,6 +71,7 @@ export class Database implements Queryable {
   readonly schema: string
   readonly #pool: pg.Pool
   readonly #config: pg.ClientConfig
+  #closed = false
 
   constructor({ connection, schema, maxConnections, logger }: DatabaseOptions) {
     this.schema = schema
@@ -134,6 +137,7 @@ export class Database implements Queryable {
   }
 
   async #borrow(): Promise<pg.PoolClient> {
+    if (this.#closed) throw new BelfryError('stopped', 'Belfry has been stopped')
     try {
       return await this.#pool.connect()
     } catch (error) {
@@ -151,6 +155,7 @@ export class Database implements Queryable {
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     await this.#pool.end()
   }
 }
@@ -183,12 +188,24 @@ class ClientTransaction implements Transaction {
   async setLockTimeout(ms: number): Promise<void> {
     await this.#client.query(`set local lock_timeout = ${Math.trunc(ms)}`)
   }
+
+  async undoable(work: () => Promise<void>): Promise<void> {
+    await this.#client.query('savepoint undoable')
+    try {
+      await work()
+    } catch (error) {
+      await this.#client.query('rollback to savepoint undoable')
+      throw error
+    }
+  }
 }
 
 /** Sends statements through a caller's transaction. They stay unnamed: the connection is not ours to fill with plans. */
 export function inCallerTransaction(caller: CallerTransaction, schema: string): Queryable {
   if (typeof caller?.query !== 'function') {
-    throw new BelfryError('invalid_argument', 'tx must be a pg client with a query method, inside a transaction')
+    throw new BelfryError('invalid_argument', 'tx must be a pg client with a query method, inside a transaction', {
+      complaints: [{ path: 'tx', message: 'must be a pg client with a query method, inside a transaction' }],
+    })
   }
   const sent = (statement: Statement, values: readonly unknown[]) =>
     caller.query({ text: renderFor(schema, statement), values: [...values], rowMode: 'array', types: typeParsers })
