@@ -21,22 +21,17 @@ const LEASE_PICKED = `
      select s.definition from belfry.specs s where s.shard = l.shard and s.job_id = l.job_id limit 1) s on l.one_off`
 
 /** In order of turn, from the watermark on; rows that somebody else holds are passed over. One priority level. */
-const claimOf = (delivery: Delivery) =>
-  statement(
-    `claim_${delivery}`,
-    `with picked as (
+const claimText = (delivery: Delivery): string =>
+  `with picked as (
      select r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
      from belfry.runs r
      where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = $5 and r.turn >= $6
      order by r.turn limit $7 for update skip locked
-   ), ${LEASE_PICKED}`,
-  )
+   ), ${LEASE_PICKED}`
 
 /** The same over several levels: first where the merged order ends, then no row behind that is touched. */
-const claimLevelsOf = (delivery: Delivery) =>
-  statement(
-    `claim_levels_${delivery}`,
-    `with level as (
+const claimLevelsText = (delivery: Delivery): string =>
+  `with level as (
      select * from unnest($5::smallint[], $6::bigint[]) as level (priority, watermark)
    ), horizon as (
      select max(first.turn) as turn from (
@@ -54,12 +49,17 @@ const claimLevelsOf = (delivery: Delivery) =>
        where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = level.priority
          and r.turn >= level.watermark and r.turn <= horizon.turn
        order by r.turn limit $7 for update skip locked) head
-   ), ${LEASE_PICKED}`,
-  )
+   ), ${LEASE_PICKED}`
 
 /** Each kind of delivery has an index of its own, which the planner takes only for a literal. */
-const CLAIM = { at_least_once: claimOf('at_least_once'), at_most_once: claimOf('at_most_once') }
-const CLAIM_LEVELS = { at_least_once: claimLevelsOf('at_least_once'), at_most_once: claimLevelsOf('at_most_once') }
+const CLAIM = {
+  at_least_once: statement('claim_at_least_once', claimText('at_least_once')),
+  at_most_once: statement('claim_at_most_once', claimText('at_most_once')),
+}
+const CLAIM_LEVELS = {
+  at_least_once: statement('claim_levels_at_least_once', claimLevelsText('at_least_once')),
+  at_most_once: statement('claim_levels_at_most_once', claimLevelsText('at_most_once')),
+}
 
 type Row = [string, Instant, number, number, number, number, number, boolean, number, string, string | null]
 

@@ -6,7 +6,7 @@ const digit = (text: string, at: number): number => text.charCodeAt(at) - 48
 const two = (text: string, at: number): number => digit(text, at) * 10 + digit(text, at + 1)
 
 /** Reads `2026-11-15 02:43:47.123+00` (the engine's connections speak UTC) without a regular expression or a Date. */
-export function parseInstant(text: string): Instant {
+function parseInstant(text: string): Instant {
   if (text.length < 22 || text.charCodeAt(4) !== 45) return parseUnusual(text)
   const year = two(text, 0) * 100 + two(text, 2)
   const seconds = Date.UTC(year, two(text, 5) - 1, two(text, 8), two(text, 11), two(text, 14), two(text, 17))

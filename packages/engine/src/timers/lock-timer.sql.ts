@@ -5,7 +5,7 @@ import { TIMER_COLUMNS, type Timer, type TimerRow, timerOf } from './timer.ts'
 
 const LOCK = statement(
   'lock_timer',
-  `select ${TIMER_COLUMNS}, t.last_trigger_at from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
+  `select ${TIMER_COLUMNS}, t.decided_until, t.last_trigger_at from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
 )
 const WRITE = statement(
   'write_timer',
@@ -16,12 +16,20 @@ const WRITE = statement(
 )
 const REMOVE = statement('remove_timer', 'delete from belfry.timers t where t.shard = $1 and t.job_id = $2')
 
-export type LockedTimer = Timer & { lastTriggerAt: Instant | null }
+/** What only the holder of the lock may rely on. */
+export interface LockedTimer extends Timer {
+  /** The last scheduled nominal time that became a run or a skip. Only rises. */
+  decidedUntil: Instant | null
+  lastTriggerAt: Instant | null
+}
 
 /** Takes the job's lock: nobody promotes, changes or triggers the job until the transaction ends. */
 export async function lockTimer(tx: Queryable, shard: number, jobId: string): Promise<LockedTimer | null> {
-  const [row] = await tx.query<[...TimerRow, Instant | null]>(LOCK, [shard, jobId])
-  return row ? { ...timerOf(row as unknown as TimerRow), lastTriggerAt: row[16] } : null
+  const [row] = await tx.query<[...TimerRow, decidedUntil: Instant | null, lastTriggerAt: Instant | null]>(LOCK, [
+    shard,
+    jobId,
+  ])
+  return row ? { ...timerOf(row as unknown as TimerRow), decidedUntil: row[14], lastTriggerAt: row[15] } : null
 }
 
 /** Writes the row and raises its version: a lock alone is not seen by a promotion that read before it. */

@@ -6,12 +6,12 @@ import { readDueTimers } from './read-due.sql.ts'
 import type { Timer } from './timer.ts'
 
 /** How far ahead of their time timers are read. Longer than a pulse, so that what comes due is in memory before. */
-export const LOOK_AHEAD_MS = 2_500
+const LOOK_AHEAD_MS = 2_500
 const CHUNK = 2_000
 /** Timers in memory per process. */
 const MAX_TIMERS = 50_000
 /** A transaction that commits a timer this late is still seen without a sweep. */
-export const TRAIL_MS = 10_000
+const TRAIL_MS = 10_000
 
 /** Reads the coming seconds of the shards that this node owns, before they are due. */
 export class TimerReader implements Step {

@@ -1,3 +1,4 @@
+import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 
 /**
@@ -11,8 +12,6 @@ export interface Timer {
   dueAt: Instant
   /** Null while the job has not been planned yet: it was created by SQL and nobody has understood it so far. */
   nominalAt: Instant | null
-  /** The last scheduled nominal time that became a run or a skip. Only rises. */
-  decidedUntil: Instant | null
   /** Null for a one-off. */
   scheduleId: string | null
   jobVersion: number
@@ -26,45 +25,42 @@ export interface Timer {
   delivery: number
 }
 
-export const TIMER_COLUMNS = `t.shard, t.job_id, t.version, t.due_at, t.nominal_at, t.decided_until, t.schedule_id, t.job_version,
-  t.tenant_id, t.queue_id, t.timeout_ms, t.jitter_ms, t.remaining_runs, t.priority, t.overlap, t.delivery`
+export const TIMER_COLUMNS = `t.job_id, t.version, t.due_at, t.nominal_at, t.schedule_id, t.job_version, t.tenant_id, t.queue_id, t.timeout_ms,
+  t.jitter_ms, t.remaining_runs, t.priority, t.overlap, t.delivery`
 
 export type TimerRow = readonly [
-  number,
-  string,
-  number,
-  Instant,
-  Instant | null,
-  Instant | null,
-  string | null,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number | null,
-  number,
-  number,
-  number,
+  jobId: string,
+  version: number,
+  dueAt: Instant,
+  nominalAt: Instant | null,
+  scheduleId: string | null,
+  jobVersion: number,
+  tenantId: number,
+  queueId: number,
+  timeoutMs: number,
+  jitterMs: number,
+  remainingRuns: number | null,
+  priority: number,
+  overlap: number,
+  delivery: number,
 ]
 
 export function timerOf(row: TimerRow): Timer {
   return {
-    shard: row[0],
-    jobId: row[1],
-    version: row[2],
-    dueAt: row[3],
-    nominalAt: row[4],
-    decidedUntil: row[5],
-    scheduleId: row[6],
-    jobVersion: row[7],
-    tenantId: row[8],
-    queueId: row[9],
-    timeoutMs: row[10],
-    jitterMs: row[11],
-    remainingRuns: row[12],
-    priority: row[13],
-    overlap: row[14],
-    delivery: row[15],
+    shard: shardOfJob(row[0]),
+    jobId: row[0],
+    version: row[1],
+    dueAt: row[2],
+    nominalAt: row[3],
+    scheduleId: row[4],
+    jobVersion: row[5],
+    tenantId: row[6],
+    queueId: row[7],
+    timeoutMs: row[8],
+    jitterMs: row[9],
+    remainingRuns: row[10],
+    priority: row[11],
+    overlap: row[12],
+    delivery: row[13],
   }
 }
