@@ -149,14 +149,17 @@ export class HandlerPool {
     const run = new ActiveRun(lease, this.#deps.services, now)
     this.#active.add(run)
     let returned: unknown
+    let isPending: boolean
     try {
       returned = this.#handler(run)
+      isPending = isThenable(returned)
     } catch (threw) {
       this.#end(run, { threw })
       return
     }
-    if (isThenable(returned)) {
-      returned.then(
+    if (isPending) {
+      // Not every thenable keeps the rules of a promise: settle once, throw nothing.
+      Promise.resolve(returned).then(
         (value) => this.#end(run, { returned: value }),
         (threw) => this.#end(run, { threw }),
       )
@@ -187,5 +190,5 @@ export class HandlerPool {
   }
 }
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+const isThenable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

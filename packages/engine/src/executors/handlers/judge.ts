@@ -15,7 +15,7 @@ export type End = { returned: unknown } | { threw: unknown }
 /** Turns what a handler did into how its attempt ends. */
 export function judge(run: ActiveRun, end: End, now: Instant, random: Random): Finish {
   const said = 'returned' in end ? end.returned : end.threw
-  if (said instanceof Verdict) return judgeVerdict(run, said, now, random)
+  if (isVerdict(said)) return judgeVerdict(run, said, now, random)
   if ('returned' in end) {
     const result = resultJson(end.returned)
     if (run.attempt === 1 && !run.checkpointed && result === null) {
@@ -136,3 +136,12 @@ function describeError(error: unknown): string {
 }
 
 const clean = (text: string): string => withoutNul(text.slice(0, MAX_ERROR_CHARACTERS)).toWellFormed()
+
+/** Anything can be thrown, and some things throw when they are looked at. */
+function isVerdict(said: unknown): said is Verdict {
+  try {
+    return said instanceof Verdict
+  } catch {
+    return false
+  }
+}

@@ -20,11 +20,11 @@ export class Verdict extends Error {
 export const verdicts = {
   /** Failed; the next attempt comes after `delay`, whatever the backoff says. Counts as a failure. */
   retryIn: (delay: string, reason = 'the handler asked for a retry'): Verdict =>
-    new Verdict({ kind: 'retry_in', delayMs: clockMs(delay), reason }),
+    new Verdict({ kind: 'retry_in', delayMs: clockMs(delay), reason: String(reason) }),
   /** Failed for good: no further attempt, a dead letter. */
-  fail: (reason: string): Verdict => new Verdict({ kind: 'fail', reason }),
+  fail: (reason = 'the handler gave up'): Verdict => new Verdict({ kind: 'fail', reason: String(reason) }),
   /** The run shall not be performed after all. */
-  cancel: (reason = 'canceled by its handler'): Verdict => new Verdict({ kind: 'cancel', reason }),
+  cancel: (reason = 'canceled by its handler'): Verdict => new Verdict({ kind: 'cancel', reason: String(reason) }),
   /** Not now: again after `delay`. Does not count as a failure. */
   snooze: (delay: string): Verdict => new Verdict({ kind: 'snooze', delayMs: clockMs(delay) }),
 }
