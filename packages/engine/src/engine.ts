@@ -16,7 +16,7 @@ import { Promoter } from './promotion/promoter.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
 import { Turns } from './ready/turn.ts'
 import { Waker } from './ready/waker.ts'
-import type { Clock } from './runtime/clock.ts'
+import type { Clock, Instant } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import { Loop } from './runtime/loop.ts'
 import type { Random } from './runtime/random.ts'
@@ -45,6 +45,8 @@ export interface EngineDeps {
 const FINISH_LANES = 2
 const PROMOTE_LANES = 2
 const MAX_BATCH = 1_000
+/** The pulse wakes the reaper; alone it only looks whether it was asked. */
+const REAP_AT_LEAST_MS = 1_000
 /** After the grace time, what has ended still has this long to reach the database. */
 const FLUSH_MS = 5_000
 
@@ -75,7 +77,9 @@ export class Engine {
   readonly #readerLoop: Loop
   readonly #promoterLoops: Loop[]
   readonly #wakerLoop: Loop
+  readonly #reaperLoop: Loop
   #liveNodes = 1
+  #toReap: { shards: number[]; databaseNow: Instant } | null = null
   #running = false
 
   constructor(deps: EngineDeps) {
@@ -85,9 +89,9 @@ export class Engine {
     this.db = db
     this.clock = clock
     this.nodeId = newJobId(0, clock.now(), random)
-    this.registry = new Registry(db)
+    this.registry = new Registry(db.aside)
     this.partitioner = new Partitioner({ db, clock, logger })
-    const schedules = new Schedules(db)
+    const schedules = new Schedules(db.aside)
     const definitions = new Definitions(db)
     this.finisher = new Finisher(
       { db, logger, ensurePartitions: () => this.partitioner.ensure() },
@@ -159,11 +163,13 @@ export class Engine {
     this.#readerLoop = loop('timer reader', this.reader)
     this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, this.promoter))
     this.#wakerLoop = loop('waker', this.waker)
+    this.#reaperLoop = loop('reaper', { runOnce: () => this.#reap() })
     this.#loops = [
       this.#pulseLoop,
       this.#readerLoop,
       ...this.#promoterLoops,
       this.#wakerLoop,
+      this.#reaperLoop,
       loop('keeper', this.keeper),
       loop('notifier', this.#notifier),
       loop('partitioner', this.partitioner),
@@ -222,7 +228,7 @@ export class Engine {
     this.#readerLoop.wake()
   }
 
-  async #onPulse(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): Promise<void> {
+  #onPulse(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void {
     this.#liveNodes = answer.liveNodes.length
     let toRead = false
     asked.shards.forEach((shard, i) => {
@@ -236,7 +242,18 @@ export class Engine {
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
     })
     const inGrace = answer.graceUntil !== null && answer.now < answer.graceUntil
-    if (answer.hasExpired && !inGrace) await this.reaper.reap(asked.shards, answer.now)
+    // Not awaited here: the pulse must go on while leases are closed.
+    if (answer.hasExpired && !inGrace) {
+      this.#toReap = { shards: asked.shards, databaseNow: answer.now }
+      this.#reaperLoop.wake()
+    }
+  }
+
+  async #reap(): Promise<{ waitMs: number }> {
+    const asked = this.#toReap
+    this.#toReap = null
+    if (asked) await this.reaper.reap(asked.shards, asked.databaseNow)
+    return { waitMs: REAP_AT_LEAST_MS }
   }
 
   #wakePromoters(): void {

@@ -17,7 +17,7 @@ export interface PulseDeps {
   timersReadUntil(shard: number): Instant
   queueIds(): number[]
   onOwners(shards: number[]): void
-  onAnswer(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): Promise<void>
+  onAnswer(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void
 }
 
 const PULSE_MS = 1_000
@@ -67,7 +67,7 @@ export class Pulse implements Step {
     const now = clock.observe(answer.now, tookMs)
     await this.#afterOutage(answer, now)
     this.#reown(answer, Math.abs(answer.now - clock.now()) > MAX_JUMP_MS && !ownTime)
-    await this.#deps.onAnswer({ ...answer, now }, { shards, queueIds })
+    this.#deps.onAnswer({ ...answer, now }, { shards, queueIds })
     await this.#forget(now)
     const nextDeathMs = answer.oldestPulseAt === null ? PULSE_MS : answer.oldestPulseAt + LIVE_MS + 1 - answer.now
     return { waitMs: Math.max(1, Math.min(PULSE_MS, nextDeathMs) - tookMs) }

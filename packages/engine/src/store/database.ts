@@ -60,6 +60,8 @@ export class UnknownOutcome extends BelfryError {
   }
 }
 
+const SIDE_CONNECTIONS = 2
+
 export interface DatabaseOptions {
   connection: string | pg.ClientConfig
   schema: string
@@ -69,7 +71,13 @@ export interface DatabaseOptions {
 
 export class Database implements Queryable {
   readonly schema: string
+  /**
+   * For a statement beside a transaction that is under way (what a queue's number is, an interned schedule): on connections
+   * of its own, since transactions that hold all others would wait for each other for ever.
+   */
+  readonly aside: Queryable
   readonly #pool: pg.Pool
+  readonly #sidePool: pg.Pool
   readonly #config: pg.ClientConfig
   #closed = false
 
@@ -84,21 +92,31 @@ export class Database implements Queryable {
       keepAlive: true,
       types: typeParsers as never,
     }
-    this.#pool = new pg.Pool({ ...this.#config, max: maxConnections, idleTimeoutMillis: 30_000 })
-    this.#pool.on('error', (error) => logger.warn('an idle database connection was lost', { error: error.message }))
-    this.#pool.on('connect', survive)
+    const pool = (max: number): pg.Pool => {
+      const made = new pg.Pool({ ...this.#config, max, idleTimeoutMillis: 30_000 })
+      made.on('error', (error) => logger.warn('an idle database connection was lost', { error: error.message }))
+      made.on('connect', survive)
+      return made
+    }
+    this.#pool = pool(maxConnections)
+    this.#sidePool = pool(SIDE_CONNECTIONS)
+    this.aside = {
+      query: async <Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]) =>
+        (await this.#send(this.#sidePool, statement, values)).rows as Row[],
+      execute: async (statement, values) => (await this.#send(this.#sidePool, statement, values)).rowCount,
+    }
   }
 
   async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return (await this.#send(statement, values)).rows as Row[]
+    return (await this.#send(this.#pool, statement, values)).rows as Row[]
   }
 
   async execute(statement: Statement, values: readonly unknown[]): Promise<number> {
-    return (await this.#send(statement, values)).rowCount
+    return (await this.#send(this.#pool, statement, values)).rowCount
   }
 
-  async #send(statement: Statement, values: readonly unknown[]): Promise<Sent> {
-    const client = await this.#borrow()
+  async #send(pool: pg.Pool, statement: Statement, values: readonly unknown[]): Promise<Sent> {
+    const client = await this.#borrow(pool)
     let failure: Error | undefined
     try {
       return await send(client, this.schema, statement, values)
@@ -115,7 +133,7 @@ export class Database implements Queryable {
 
   /** Runs `work` in one READ COMMITTED transaction. What it throws rolls back and is thrown on. */
   async transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    const client = await this.#borrow()
+    const client = await this.#borrow(this.#pool)
     let failure: Error | undefined
     try {
       await client.query('begin')
@@ -136,10 +154,10 @@ export class Database implements Queryable {
     }
   }
 
-  async #borrow(): Promise<pg.PoolClient> {
+  async #borrow(pool: pg.Pool): Promise<pg.PoolClient> {
     if (this.#closed) throw new BelfryError('stopped', 'Belfry has been stopped')
     try {
-      return await this.#pool.connect()
+      return await pool.connect()
     } catch (error) {
       if (!isConnectionLost(error)) throw error
       throw new BelfryError('database_unavailable', 'the database cannot be reached', { cause: error })
@@ -156,7 +174,7 @@ export class Database implements Queryable {
 
   async close(): Promise<void> {
     this.#closed = true
-    await this.#pool.end()
+    await Promise.all([this.#pool.end(), this.#sidePool.end()])
   }
 }
 

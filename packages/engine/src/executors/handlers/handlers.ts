@@ -16,7 +16,7 @@ import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
 import type { ActiveRun } from './active-run.ts'
 import { type Handler, HandlerPool } from './handler-pool.ts'
-import { type End, failed, judge, released } from './judge.ts'
+import { type End, failed, givenUp, judge } from './judge.ts'
 import { RunSupport } from './run-support.ts'
 
 export interface HandlersDeps {
@@ -129,7 +129,11 @@ export class Handlers implements DirectLeases {
   /** Takes leases that are durable already. They are never dropped: without a definition they end as invalid. */
   async deliver(leases: Lease[]): Promise<void> {
     const unknown = leases.filter((lease) => lease.definition === null)
-    if (unknown.length > 0) await this.#define(unknown)
+    if (unknown.length > 0 && !(await this.#define(unknown))) {
+      // Stopping while the database is away: nothing is known of these, so they are given back, not judged.
+      for (const lease of leases) this.#end(releaseOf(lease, this.#deps.clock.now()))
+      return
+    }
     const byQueue = new Map<number, Lease[]>()
     for (const lease of leases) {
       const now = this.#deps.clock.now()
@@ -158,18 +162,19 @@ export class Handlers implements DirectLeases {
     for (const [queueId, list] of byQueue) this.#serving.get(queueId)?.pool.accept(list)
   }
 
-  async #define(leases: Lease[]): Promise<void> {
+  async #define(leases: Lease[]): Promise<boolean> {
     const { definitions, stopping, logger } = this.#deps
     while (!stopping.aborted) {
       try {
         const found = await definitions.of(leases)
         for (const lease of leases) lease.definition = found.get(lease.jobId) ?? null
-        return
+        return true
       } catch (error) {
         logger.debug('definitions cannot be read yet', { error })
         await pause(RETRY_PAUSE_MS)
       }
     }
+    return false
   }
 
   #finish(run: ActiveRun, end: End): void {
@@ -220,7 +225,7 @@ export class Handlers implements DirectLeases {
     while (busy() && clock.now() < until) await pause(Math.min(20, Math.max(1, until - clock.now())))
     for (const pool of this.pools) {
       for (const run of pool.active) {
-        if (!run.completesItself) this.#end(released(run, clock.now()))
+        if (!run.completesItself) this.#end(givenUp(run, clock.now()))
         pool.giveUp(run, 'stopping')
       }
     }

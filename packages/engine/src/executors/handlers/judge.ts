@@ -25,7 +25,7 @@ export function judge(run: ActiveRun, end: End, now: Instant, random: Random): F
   }
   if (run.aborted === 'canceled')
     return { ...ended(run, now), outcome: OUTCOME.canceled, failureClass: 'canceled', error: describeError(end.threw) }
-  if (run.aborted === 'stopping') return released(run, now)
+  if (run.aborted === 'stopping' && !run.lease.atMostOnce) return released(run, now)
   return failed(run, run.aborted === 'timeout' ? 'timeout' : 'handler_error', describeError(end.threw), now, random)
 }
 
@@ -63,8 +63,19 @@ export function failed(
   }
 }
 
+/** The node stops and will not wait longer. What became of work that may be done at most once nobody knows: it is lost. */
+export function givenUp(run: ActiveRun, now: Instant): Finish {
+  if (!run.lease.atMostOnce) return released(run, now)
+  return {
+    ...ended(run, now),
+    outcome: OUTCOME.lost,
+    failureClass: 'lost',
+    error: 'the node stopped before the handler ended',
+  }
+}
+
 /** Given back: the attempt keeps its number, the failure count stays. */
-export function released(run: ActiveRun, now: Instant): Finish {
+function released(run: ActiveRun, now: Instant): Finish {
   return { ...goesOn(run, now), outcome: OUTCOME.released, counted: false, nextDueAt: now, turn: null }
 }
 
@@ -126,9 +137,10 @@ export function resultJson(value: unknown): string | null {
   }
 }
 
+/** Handlers throw whatever they like; a getter or a proxy in it may throw again. */
 function describeError(error: unknown): string {
-  if (error instanceof Error) return clean(error.message === '' ? error.name : `${error.name}: ${error.message}`)
   try {
+    if (error instanceof Error) return clean(error.message === '' ? error.name : `${error.name}: ${error.message}`)
     return clean(typeof error === 'string' ? error : (JSON.stringify(error) ?? String(error)))
   } catch {
     return 'an error that cannot be shown'
