@@ -271,12 +271,17 @@ export class Intake {
   async #patiently<Result>(put: () => Promise<Result>): Promise<Result> {
     const { clock } = this.#deps
     const until = clock.now() + PATIENCE_MS
+    let wasLost = false
     for (;;) {
       try {
         return await put()
       } catch (error) {
-        if (!isConnectionLost(error)) throw error
-        if (clock.now() >= until) throw unavailable(error)
+        const isLost = isConnectionLost(error)
+        // Our own lost transaction may hold the key, until the database finds out that nobody is there.
+        const meetsItself = wasLost && error instanceof BelfryError && error.code === 'in_progress'
+        if (!isLost && !meetsItself) throw error
+        if (clock.now() >= until) throw isLost ? unavailable(error) : error
+        wasLost = true
         await pause(RETRY_PAUSE_MS)
       }
     }

@@ -49,7 +49,8 @@ async function claimKeys(
   for (const key of missing.sort((a, b) => a.kind - b.kind)) {
     const holder = held.get(keyText(key))
     const { item } = owners.get(keyText(key)) as { item: Prepared }
-    if (!holder || existing.has(item)) continue
+    // Held by the very job: an earlier try was committed, and its answer was lost.
+    if (!holder || existing.has(item) || holder.jobId === item.job.jobId) continue
     if (key.kind === KEY_KIND.idempotency) {
       if (holder.fingerprint !== key.fingerprint) throw mismatch(key.key)
       for (const other of keyed)
