@@ -124,9 +124,7 @@ export class Claimer implements Step {
       claimed = await claimRuns(db, claim)
     } catch (error) {
       if (!(error instanceof UnknownOutcome)) throw error
-      await this.#taker.take(
-        await recoverLeases(this.#deps, { holder, backendPid: error.backendPid, sentAt: now }, stopping),
-      )
+      await this.#taker.take(await recoverLeases(this.#deps, { holder, backendPid: error.backendPid }, stopping))
       return null
     }
     claimed.sort((a, b) => a.turn - b.turn)

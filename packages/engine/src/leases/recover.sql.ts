@@ -1,5 +1,5 @@
 import { DELIVERY, RUN_STATE } from '../job/states.ts'
-import type { Clock, Instant } from '../runtime/clock.ts'
+import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Queryable } from '../store/database.ts'
@@ -8,7 +8,7 @@ import type { Lease } from './lease.ts'
 
 const TERMINATE = statement(
   'terminate_backend',
-  `select pg_terminate_backend(a.pid) from pg_stat_activity a where a.pid = $1 and a.backend_start <= to_timestamp($2::float8 / 1000)`,
+  `select pg_terminate_backend(a.pid) from pg_stat_activity a where a.pid = $1 and a.application_name = 'belfry'`,
 )
 const LEASES_OF = statement(
   'leases_of_holder',
@@ -35,21 +35,23 @@ type Row = [
 ]
 
 const LOOK_AGAIN_MS = 100
-/** The pid may have been given to somebody else since; a backend younger than the statement is not ours. */
-const CLOCK_SLACK_MS = 1_000
 
 /**
  * A leasing statement's connection was lost: it may have committed, may never, or may still be at work. The backend is
  * ended and waited for, then the runs of exactly this statement's holder are asked for. Waits while the database is away.
+ *
+ * The pid may have been given to another of our backends since. Ending that one is harmless: whatever it did is sent again
+ * or recovered. Telling the two apart by time is not: the one that holds our runs may have been opened after the statement
+ * was timed, and left alone it would commit leases that nobody performs.
  */
 export async function recoverLeases(
-  deps: { db: Queryable; clock: Clock; logger: Logger },
-  lost: { holder: string; backendPid: number; sentAt: Instant },
+  deps: { db: Queryable; logger: Logger },
+  lost: { holder: string; backendPid: number },
   signal: AbortSignal,
 ): Promise<Lease[]> {
   while (!signal.aborted) {
     try {
-      const still = await deps.db.query(TERMINATE, [lost.backendPid, lost.sentAt + CLOCK_SLACK_MS])
+      const still = await deps.db.query(TERMINATE, [lost.backendPid])
       if (still.length === 0)
         return (await deps.db.query<Row>(LEASES_OF, [lost.holder])).map((row) => leaseOf(row, lost.holder))
     } catch (error) {

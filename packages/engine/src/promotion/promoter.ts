@@ -156,7 +156,7 @@ export class Promoter implements Step {
       promoted = await send(db, items, lease)
     } catch (error) {
       if (!(error instanceof UnknownOutcome)) throw error
-      const lost = { holder: lease.holder, backendPid: error.backendPid, sentAt: now }
+      const lost = { holder: lease.holder, backendPid: error.backendPid }
       await direct.deliver(await recoverLeases(this.#deps, lost, stopping))
       for (const { timer } of items) reader.want(timer.shard, timer.dueAt)
       return
