@@ -109,7 +109,9 @@ export class TestKit {
   /** Makes runs of timers that were read and are due; answers how many timers it took. */
   async promote(): Promise<number> {
     await this.#ensurePartitions()
-    return (await this.#node.engine.promoter.runOnce()).promoted
+    const { promoted } = await this.#node.engine.promoter.runOnce()
+    await nextTurn()
+    return promoted
   }
 
   /** Makes runs ready whose backoff or snooze is over; answers how many. */
@@ -123,6 +125,7 @@ export class TestKit {
     if (queueId === undefined) throw new BelfryError('invalid_argument', `the queue "${queue}" has no handler here`)
     const before = this.#started
     await this.#node.engine.handlers.claimer(queueId)?.runOnce()
+    await nextTurn()
     return this.#started - before
   }
 
@@ -214,7 +217,7 @@ export class TestKit {
         throw new Error(`handlers are still at work: ${runs}. Settle with { running: 'leave' } if they shall be`)
       }
     }
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
     await handlers.settled()
   }
 
@@ -226,3 +229,6 @@ export class TestKit {
     await this.#node.engine.partitioner.ensure()
   }
 }
+
+/** Handlers begin, and their ends are told, in a turn of the event loop of their own. */
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
