@@ -71,7 +71,10 @@ test("a create in a caller's transaction is not seen before its commit, and runs
   const client = await pool.connect()
   await client.query('begin')
   const { jobId } = await kit.jobs.create({ queue: 'emails', payload: 1 }, { tx: client })
-  const cron = await kit.jobs.create({ queue: 'emails', every: 'PT20S', startAt: at(20_000), payload: 2 }, { tx: client })
+  const cron = await kit.jobs.create(
+    { queue: 'emails', every: 'PT20S', startAt: at(20_000), payload: 2 },
+    { tx: client },
+  )
   await kit.settle()
   expect(await kit.jobs.get(jobId)).toBeNull()
   expect(await kit.jobs.get(cron.jobId)).toBeNull()
