@@ -28,6 +28,8 @@ const OUTAGE_MS = 3_000
 const GRACE_MS = 10_000
 /** A sweep without watermarks costs at most a twentieth of the time. */
 const SWEEP_SHARE = 20
+/** A pulse that took long because the database was away, or this process stopped, says nothing about what a sweep costs. */
+const LONGEST_WITHOUT_SWEEP_MS = 10_000
 const FORGET_AFTER_MS = 60_000
 /** A node whose clock is this far off promotes nothing until the next pulse agrees. */
 const MAX_JUMP_MS = 30_000
@@ -63,7 +65,8 @@ export class Pulse implements Step {
       queueIds,
     })
     const tookMs = Math.max(0, clock.now() - before)
-    if (sweeps) this.#nextSweepAt = before + Math.max(PULSE_MS / 2, SWEEP_SHARE * tookMs)
+    if (sweeps)
+      this.#nextSweepAt = before + Math.min(Math.max(PULSE_MS / 2, SWEEP_SHARE * tookMs), LONGEST_WITHOUT_SWEEP_MS)
     const now = clock.observe(answer.now, tookMs)
     await this.#afterOutage(answer, now)
     this.#reown(answer, Math.abs(answer.now - clock.now()) > MAX_JUMP_MS && !ownTime)
