@@ -76,6 +76,29 @@ test('an outage of the database loses nothing, doubles nothing and ends by itsel
   expect(nodes.filter((node) => node.endedByItself || node.errors.length > 0)).toEqual([])
 }, 120_000)
 
+test('a database that falls silent without closing its connections is an outage too', async () => {
+  const t = await setup()
+  const [node] = (await startNodes(1, t.options)) as [BelfryNode]
+  const long = await node.createMany(Array.from({ length: 5 }, () => ({ queue: 'work', payload: { ms: 14_000 } })))
+  await expect.poll(() => t.ledger.count()).toBe(long.length)
+
+  t.server.freeze()
+  const silentAt = performance.now()
+  const answers = await node.call<{ code?: string }[]>('createEach', Array(200).fill({ queue: 'work' }))
+  expect(new Set(answers.map(({ code }) => code))).toEqual(new Set(['database_unavailable']))
+  // A last try may have begun just before its patience was over, and takes 10 s to be taken for lost.
+  expect(performance.now() - silentAt).toBeLessThan(2 * PATIENCE_MS + 2_000)
+  t.server.thaw()
+
+  const live = 'select count(*)::int as count from belfry.runs'
+  await expect.poll(() => t.counts(live), { timeout: 30_000 }).toBe(0)
+  const executions = await t.ledger.executions()
+  expect(await audit(t.query, 'belfry', executions)).toEqual([])
+  const performed = executions.filter(({ job_id }) => long.some(({ jobId }) => jobId === job_id))
+  expect(performed).toHaveLength(long.length)
+  expect(node.endedByItself).toBe(false)
+}, 90_000)
+
 test('a node that is started before its database waits for it', async () => {
   const t = await setup()
   await t.server.kill()
