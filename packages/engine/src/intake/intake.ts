@@ -252,9 +252,9 @@ export class Intake {
         return
       } catch (error) {
         if (isConnectionLost(error)) {
-          const now = clock.now()
-          for (const { until, reject } of left) if (until <= now) reject(unavailable(error))
-          left = left.filter(({ until }) => until > now)
+          const nextTryAt = clock.now() + RETRY_PAUSE_MS
+          for (const { until, reject } of left) if (until <= nextTryAt) reject(unavailable(error))
+          left = left.filter(({ until }) => until > nextTryAt)
           if (left.length > 0) await pause(RETRY_PAUSE_MS)
           continue
         }
@@ -280,7 +280,7 @@ export class Intake {
         // Our own lost transaction may hold the key, until the database finds out that nobody is there.
         const meetsItself = wasLost && error instanceof BelfryError && error.code === 'in_progress'
         if (!isLost && !meetsItself) throw error
-        if (clock.now() >= until) throw isLost ? unavailable(error) : error
+        if (clock.now() + RETRY_PAUSE_MS >= until) throw isLost ? unavailable(error) : error
         wasLost = true
         await pause(RETRY_PAUSE_MS)
       }

@@ -35,6 +35,12 @@ export interface Transaction extends Queryable {
 const SESSION =
   '-c timezone=UTC -c datestyle=ISO -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off -c idle_in_transaction_session_timeout=5s'
 
+/**
+ * A database that says nothing for so long counts as gone: its machine, or the cable, may be, and nobody would say so.
+ * Hundreds of times what the slowest statement takes. Connections outside of the pool (migrations) have no such limit.
+ */
+const SILENT_MS = 10_000
+
 const CONNECTION_LOST = /^(08|57P0[1-5])/
 const LOST_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'])
 
@@ -44,7 +50,7 @@ export function isConnectionLost(error: unknown): boolean {
   if (error instanceof BelfryError) return error.code === 'database_unavailable'
   const code = (error as { code?: unknown }).code
   if (typeof code === 'string' && (CONNECTION_LOST.test(code) || LOST_CODES.has(code))) return true
-  return /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect/.test(
+  return /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout/.test(
     error.message,
   )
 }
@@ -90,6 +96,7 @@ export class Database implements Queryable {
       application_name: 'belfry',
       connectionTimeoutMillis: 5_000,
       keepAlive: true,
+      query_timeout: SILENT_MS,
       types: typeParsers as never,
     }
     const pool = (max: number): pg.Pool => {
@@ -166,7 +173,7 @@ export class Database implements Queryable {
 
   /** A connection of one's own, outside the pool: for listening, migrating and other long stays. */
   async connect(): Promise<pg.Client> {
-    const client = new pg.Client(this.#config)
+    const client = new pg.Client({ ...this.#config, query_timeout: 0 })
     survive(client)
     await client.connect()
     return client
