@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { SKIP_REASON } from '../../src/job/states.ts'
-import { MINUTE, START, setup } from './setup.ts'
+import { MINUTE, type Node, START, setup } from './setup.ts'
 
 const EVERY_TEN = { every: 'PT10M', startAt: new Date(START + 10 * MINUTE), queue: 'reports', payload: 1 } as const
 const nominal = (minute: number): Date => new Date(START + minute * MINUTE)
@@ -113,6 +113,24 @@ test('a pause and the promotion of the same nominal time make one run of it, and
   await b.promote()
   expect((await t.occurrences()).map(({ nominal_at }) => nominal_at)).toEqual([nominal(10)])
   expect(await t.query('select from skips')).toEqual([])
+})
+
+test.each([
+  ['pause', (node: Node, jobId: string) => node.jobs.pause(jobId)],
+  ['cancel', (node: Node, jobId: string) => node.jobs.cancel(jobId)],
+  ['update', (node: Node, jobId: string) => node.jobs.update(jobId, { every: 'PT1H', startAt: new Date(START) })],
+])('a promotion that read the timer before a %s was committed makes no run afterwards', async (_, change) => {
+  const t = await setup()
+  const [a, b] = [await t.startNode(), await t.startNode()]
+  const { jobId } = await a.jobs.create(EVERY_TEN)
+  b.clock.advance(10 * MINUTE)
+  await b.readTimers()
+  // The clock of whoever changes the job has not reached the nominal time.
+  await change(a, jobId)
+  await b.promote()
+  await b.readTimers()
+  await b.promote()
+  expect(await t.occurrences()).toEqual([])
 })
 
 test('a pause that comes between the snapshot of a promotion and its look at the timer wins', async () => {
