@@ -62,9 +62,10 @@ async function wreak(t: Fleet, random: Random): Promise<void> {
   let stopped: BelfryNode | null = null
   for (let kill = 0; kill < KILLS; kill++) {
     await pause(500 + random.float() * 1_500)
-    const victim = t.any(random)
-    if (victim === stopped) continue
+    const others = t.nodes.filter((node) => node !== stopped)
+    const victim = others[Math.floor(random.float() * others.length)] as BelfryNode
     if (kill === 2) {
+      // Longer than its leases: it wakes up with attempts that others have performed meanwhile.
       stopped = victim
       victim.signal('SIGSTOP')
     } else {
