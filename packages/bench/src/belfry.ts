@@ -1,7 +1,7 @@
 import type { Belfry } from '@belfry/engine'
 import type pg from 'pg'
 import { readNumber, waitUntilReached } from './database.ts'
-import { mustEqual } from './workload.ts'
+import { mustEqual, type Setting } from './workload.ts'
 
 /** The steps that Belfry's workloads share: start, create, wait for history, check it. */
 
@@ -15,9 +15,9 @@ const CHUNKS_IN_FLIGHT = 2
 
 export type JobInput = Parameters<Belfry['jobs']['createMany']>[0][number]
 
-export async function startBelfry(databaseUrl: string): Promise<Belfry> {
+export async function startBelfry({ databaseUrl, shards }: Pick<Setting, 'databaseUrl' | 'shards'>): Promise<Belfry> {
   const { Belfry } = await import('@belfry/engine')
-  return Belfry.start({ database: databaseUrl, schema: SCHEMA })
+  return Belfry.start({ database: databaseUrl, schema: SCHEMA, shards })
 }
 
 /** Creates `count` jobs in chunks and says how many a second that was. */

@@ -37,6 +37,7 @@ async function main(): Promise<void> {
   const report = {
     pace: options.pace,
     scale: options.scale,
+    shards: options.shards,
     machine,
     seconds: secondsSince(startedAt),
     ...writer.report(),
@@ -55,7 +56,7 @@ interface Bench {
 }
 
 async function perform(workload: Workload, bench: Bench): Promise<void> {
-  const { pace, scale } = bench.options
+  const { pace, scale, shards } = bench.options
   const rounds = workload.rounds[pace]
   const out = new Set<string>()
   for (let round = 1; round <= rounds; round++) {
@@ -64,7 +65,7 @@ async function perform(workload: Workload, bench: Bench): Promise<void> {
       const startedAt = performance.now()
       const answer = await bench.server.withFreshDatabase((databaseUrl) =>
         performApart(
-          { workload: workload.name, subject: subject.name, setting: { databaseUrl, pace, scale } },
+          { workload: workload.name, subject: subject.name, setting: { databaseUrl, pace, scale, shards } },
           bench.signal,
         ),
       )

@@ -7,6 +7,7 @@ export interface Options {
   jsonFile: string | undefined
   list: boolean
   scale: number
+  shards: number
 }
 
 export const USAGE = `npm run bench -- [options]
@@ -14,7 +15,8 @@ export const USAGE = `npm run bench -- [options]
   --only A,B     only these workloads
   --json FILE    write the results there as JSON
   --list         say which workloads there are
-  --scale N      multiply every size by N (to try the bench itself out)`
+  --scale N      multiply every size by N (to try the bench itself out)
+  --shards N     how many shards Belfry's schema is made with (64)`
 
 /** Reads the command line; a mistake in it is an error that names what would be right. */
 export function readOptions(args: readonly string[], known: readonly string[]): Options {
@@ -26,6 +28,7 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
       json: { type: 'string' },
       list: { type: 'boolean', default: false },
       scale: { type: 'string', default: '1' },
+      shards: { type: 'string', default: '64' },
     },
   })
   const only = values.only?.split(',').map((name) => name.trim()) ?? []
@@ -33,5 +36,8 @@ export function readOptions(args: readonly string[], known: readonly string[]): 
   if (unknown.length > 0) throw new Error(`no workload ${unknown.join(', ')}; there are ${known.join(', ')}`)
   const scale = Number(values.scale)
   if (!(scale > 0)) throw new Error(`--scale must be a number above 0, not ${values.scale}`)
-  return { pace: values.quick ? 'quick' : 'full', only, jsonFile: values.json, list: values.list, scale }
+  const shards = Number(values.shards)
+  if (!Number.isInteger(shards) || shards < 1 || shards > 4_096)
+    throw new Error(`--shards must be a whole number from 1 to 4096, not ${values.shards}`)
+  return { pace: values.quick ? 'quick' : 'full', only, jsonFile: values.json, list: values.list, scale, shards }
 }

@@ -14,6 +14,8 @@ export interface Setting {
   pace: 'quick' | 'full'
   /** Multiplies every size; 1 unless somebody tries the bench itself out. */
   scale: number
+  /** How many shards Belfry's schema is made with. */
+  shards: number
 }
 
 /** Thrown by a subject that cannot take part here (no Redis, say): noted in the report, no failure. */

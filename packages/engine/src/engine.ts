@@ -110,6 +110,7 @@ export class Engine {
       onRoom: () => {
         if (this.promoter.holds) this.#wakePromoters()
       },
+      hasOthers: () => this.#liveNodes > 1,
     })
     this.intake = new Intake({ db, clock, random, registry: this.registry, schedules, turns, wakeups, shards })
     this.jobChanges = new JobChanges({ db, clock, wakeups, schedules, turns, shards, cancelGraceMs })

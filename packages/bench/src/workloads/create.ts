@@ -16,7 +16,7 @@ async function measure(setting: Setting): Promise<Measurement[]> {
   const singles = sized(setting, { quick: 60_000, full: 200_000 })
   const bulk = sized(setting, { quick: 200_000, full: 500_000 })
   const client = await connect(setting.databaseUrl)
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
 
   async function createOneByOne(count: number): Promise<number> {
     const startedAt = performance.now()

@@ -22,7 +22,7 @@ export const delayed: Workload = {
 async function measure(setting: Setting): Promise<Measurement[]> {
   const count = sized(setting, { quick: 150_000, full: 400_000 })
   const client = await connect(setting.databaseUrl)
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
   const oneOffs = (queue: string, size: number, createRate: number) =>
     runWhenDue({
       belfry,

@@ -20,7 +20,7 @@ async function measure(setting: Setting, snapshot: 'free' | 'held'): Promise<Mea
   // One queue and many runs: claims then start where all the dead rows of the runs before them lie.
   const runs = sized(setting, { quick: 400_000, full: 1_500_000 })
   const client = await connect(setting.databaseUrl)
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
   const analyst = await connect(setting.databaseUrl)
   try {
     await drain({ belfry, client, queue: 'warm-up', runs: WARM_UP, payload: { n: 1 } })

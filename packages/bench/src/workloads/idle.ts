@@ -16,7 +16,7 @@ async function measure(setting: Setting): Promise<Measurement[]> {
   const database = decodeURIComponent(new URL(setting.databaseUrl).pathname.slice(1))
   // Watched from another database, so that watching is not counted.
   const watcher = await connect(withDatabase(setting.databaseUrl, 'postgres'))
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
   belfry.handle('idle', async () => {}, { concurrency: 10 })
   const transactions = () =>
     readNumber(watcher, 'select xact_commit + xact_rollback from pg_stat_database where datname = $1', [database])

@@ -38,7 +38,7 @@ export const preEnqueued: Workload = {
 export async function measurePreEnqueued(name: string, payload: unknown, setting: Setting): Promise<Measurement[]> {
   const runs = sized(setting, { quick: 200_000, full: 400_000 })
   const client = await connect(setting.databaseUrl)
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
   try {
     await drain({ belfry, client, queue: 'warm-up', runs: WARM_UP, payload })
     const { seconds, walBytes } = await drain({ belfry, client, queue: 'noop', runs, payload })

@@ -24,7 +24,7 @@ export const recurring: Workload = {
 async function measure(setting: Setting): Promise<Measurement[]> {
   const count = sized(setting, { quick: 150_000, full: 400_000 })
   const client = await connect(setting.databaseUrl)
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
   try {
     const warmUp = await runWhenDue({
       belfry,

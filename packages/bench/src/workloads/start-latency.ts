@@ -17,7 +17,7 @@ export const startLatency: Workload = {
 
 async function measure(setting: Setting): Promise<Measurement[]> {
   const client = await connect(setting.databaseUrl)
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
   let begin: () => void = () => {}
   belfry.handle('light', async () => begin(), { concurrency: 100 })
   const latencies: number[] = []

@@ -15,7 +15,7 @@ export const storm: Workload = {
 async function measure(setting: Setting): Promise<Measurement[]> {
   const count = sized(setting, { quick: 100_000, full: 100_000 })
   const client = await connect(setting.databaseUrl)
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
   const storm = (queue: string, size: number, createRate: number) =>
     runWhenDue({
       belfry,

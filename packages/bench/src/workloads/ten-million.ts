@@ -24,9 +24,9 @@ function among(name: string, timers: number): Subject {
 async function measure(setting: Setting, timers: number): Promise<Measurement[]> {
   const count = sized(setting, { quick: 100_000, full: 200_000 })
   const client = await connect(setting.databaseUrl)
-  await createModel(setting.databaseUrl)
+  await createModel(setting)
   await loadTimers(client, timers)
-  const belfry = await startBelfry(setting.databaseUrl)
+  const belfry = await startBelfry(setting)
   const fire = (queue: string, size: number, createRate: number) =>
     runWhenDue({ belfry, client, queue, count: size, createRate, jobAt: daily(queue) })
   try {
@@ -48,8 +48,8 @@ async function measure(setting: Setting, timers: number): Promise<Measurement[]>
 }
 
 /** One real job that fires in a year: what its timer looks like is Belfry's affair. */
-async function createModel(databaseUrl: string): Promise<void> {
-  const belfry = await startBelfry(databaseUrl)
+async function createModel(setting: Setting): Promise<void> {
+  const belfry = await startBelfry(setting)
   const inOneYear = new Date(Date.now() + 365 * 86_400_000).toISOString()
   await belfry.jobs.create({ queue: 'far', payload: {}, every: 'PT24H', startAt: inOneYear })
   await belfry.stop()

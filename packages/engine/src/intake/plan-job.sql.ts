@@ -33,7 +33,8 @@ export async function planJob(
     })
     return { afterCommit: () => deps.intake.announce([prepared]) }
   } catch (error) {
-    if (!(error instanceof BelfryError) || isConnectionLost(error)) throw error
+    // Neither says anything about the job: it is planned at the next sweep.
+    if (!(error instanceof BelfryError) || isConnectionLost(error) || error.code === 'in_progress') throw error
     await writeTimer(tx, { ...timer, dueAt: Number.POSITIVE_INFINITY })
     await writeJob(
       tx,

@@ -1,7 +1,7 @@
 import { BelfryError } from '../errors.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { Queryable, Transaction } from '../store/database.ts'
+import { isLockTimeout, type Queryable, type Transaction } from '../store/database.ts'
 import { KEY_KIND, type Key, keyText, readKeys, takeKeys, takeOverName } from './keys.sql.ts'
 import { type Created, type Prepared, putPrepared } from './put-prepared.ts'
 
@@ -67,7 +67,7 @@ async function takeWithin(tx: Queryable | Transaction, keys: readonly Key[], now
     if ('setLockTimeout' in tx) await tx.setLockTimeout(LOCK_TIMEOUT_MS)
     return await takeKeys(tx, keys, now)
   } catch (error) {
-    if ((error as { code?: string }).code === '55P03') {
+    if (isLockTimeout(error)) {
       throw new BelfryError('in_progress', 'a request with the same key is still under way: try again', {
         cause: error,
       })

@@ -1,3 +1,4 @@
+import { BelfryError } from '../errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
@@ -14,7 +15,6 @@ export interface PromoteAloneDeps extends DecideDeps {
 
 /** Long enough to get a turn at a job that is triggered without pause; short, since others wait behind it. */
 const LOCK_TIMEOUT_MS = 100
-const LOCK_NOT_AVAILABLE = '55P03'
 
 /** Decides one job in a transaction of its own, under the timer's lock. */
 export class PromoteAlone {
@@ -29,7 +29,7 @@ export class PromoteAlone {
     try {
       await this.#promote(shard, jobId)
     } catch (error) {
-      if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error
+      if (!(error instanceof BelfryError) || error.code !== 'in_progress') throw error
     }
   }
 

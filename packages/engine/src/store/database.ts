@@ -55,6 +55,11 @@ export function isConnectionLost(error: unknown): boolean {
   )
 }
 
+const IN_PROGRESS = 'somebody else is just changing the same thing: try again'
+
+/** A lock was not had within the transaction's own limit. */
+export const isLockTimeout = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '55P03'
+
 /** A statement whose outcome is unknown, and the backend that may still be at work on it. */
 export class UnknownOutcome extends BelfryError {
   readonly backendPid: number
@@ -155,7 +160,7 @@ export class Database implements Queryable {
       await client.query('rollback').catch((lost: Error) => {
         failure = lost
       })
-      throw error
+      throw isLockTimeout(error) ? new BelfryError('in_progress', IN_PROGRESS, { cause: error }) : error
     } finally {
       client.release(failure)
     }

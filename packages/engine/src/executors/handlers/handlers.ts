@@ -31,6 +31,8 @@ export interface HandlersDeps {
   stopping: AbortSignal
   /** A pool has room again: promotion may be waiting for it. */
   onRoom(): void
+  /** Other nodes are live. */
+  hasOthers(): boolean
 }
 
 interface Serving {
@@ -40,7 +42,7 @@ interface Serving {
 }
 
 const RETRY_PAUSE_MS = 200
-/** What is held back for this long is made ready, so that other nodes can help. */
+/** What is held back for this long is made ready, so that other nodes can help; without others there is no use in it. */
 const MAX_HOLD_MS = 5_000
 
 /** The in-process executors: per queue a pool of slots and one claimer that feeds it. */
@@ -119,7 +121,8 @@ export class Handlers implements DirectLeases {
       pool.reserve(1)
       return 'leased'
     }
-    return pool.endedLately() && this.#deps.clock.now() - dueAt < MAX_HOLD_MS ? 'hold' : 'ready'
+    if (!pool.endedLately()) return 'ready'
+    return this.#deps.hasOthers() && this.#deps.clock.now() - dueAt >= MAX_HOLD_MS ? 'ready' : 'hold'
   }
 
   unreserve({ queueId }: { queueId: number }): void {
