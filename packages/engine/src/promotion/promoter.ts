@@ -84,6 +84,7 @@ export class Promoter implements Step {
       throw error
     } finally {
       for (const timer of leased) direct.unreserve(timer)
+      reader.done(due)
     }
     return { waitMs: 0, promoted: due.length }
   }

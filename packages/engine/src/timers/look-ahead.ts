@@ -11,6 +11,7 @@ export class ShardTimers {
   readonly shard: number
   #queue: Timer[] = []
   #known = new Map<string, number>()
+  readonly #underWay = new Set<Timer>()
   #position: Position = positionBefore(Number.NEGATIVE_INFINITY)
   #wanted = true
 
@@ -41,11 +42,6 @@ export class ShardTimers {
     this.#wanted = true
   }
 
-  /** Reads everything again: for a new owner, and after an outage. */
-  wantAll(): void {
-    this.want(Number.NEGATIVE_INFINITY)
-  }
-
   /** Takes a chunk that was read from `from` on. A full chunk means that there is more. */
   add(timers: Timer[], from: Position, chunkWasFull: boolean): void {
     const fresh = timers.filter((timer) => this.#known.get(timer.jobId) !== timer.version)
@@ -69,7 +65,22 @@ export class ShardTimers {
       count++
     }
     const taken = this.#queue.splice(0, count)
-    for (const timer of taken) this.#known.delete(timer.jobId)
+    for (const timer of taken) {
+      this.#known.delete(timer.jobId)
+      this.#underWay.add(timer)
+    }
     return taken
+  }
+
+  /** Taken timers have been promoted, or not: in any case the table speaks for them again. */
+  done(timer: Timer): void {
+    this.#underWay.delete(timer)
+  }
+
+  /** The earliest due time that is in memory or being promoted: what the table has later than this is no news. */
+  earliestKnown(): Instant {
+    let earliest = this.headDueAt
+    for (const timer of this.#underWay) earliest = Math.min(earliest, timer.dueAt)
+    return earliest
   }
 }

@@ -53,7 +53,7 @@ export class TimerReader implements Step {
   saw(shard: number, dueAt: Instant): boolean {
     const timers = this.#shards.get(shard)
     if (!timers || dueAt > this.#clock.now() + LOOK_AHEAD_MS) return false
-    timers.want(dueAt < timers.headDueAt ? dueAt : Math.max(dueAt, timers.position.dueAt + 1))
+    timers.want(dueAt < timers.earliestKnown() ? dueAt : Math.max(dueAt, timers.position.dueAt + 1))
     return true
   }
 
@@ -88,6 +88,11 @@ export class TimerReader implements Step {
       due.push(...timers.takeDue(now, limit - due.length, admit))
     }
     return due
+  }
+
+  /** The promotion of these has ended, one way or another. */
+  done(timers: readonly Timer[]): void {
+    for (const timer of timers) this.#shards.get(timer.shard)?.done(timer)
   }
 
   /** When the next timer in memory is due. */
