@@ -4,8 +4,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-const JOB_STATUS_NUMBERS = { active: 0, paused: 1, completed: 2, canceled: 3 } as const
-export const JOB_STATUS = JOB_STATUS_NUMBERS
+export const JOB_STATUS = { active: 0, paused: 1, completed: 2, canceled: 3 } as const
 
 const LOCK_JOB = statement(
   'lock_job',

@@ -14,3 +14,9 @@ export interface DirectLeases {
   unreserve(run: { queueId: number }): void
   deliver(leases: Lease[]): Promise<void>
 }
+
+/**
+ * How late a due run may become by waiting for room. Among other nodes not for long, since they could help; alone for longer,
+ * but always well below the minute after which catch-up would take it for missed and perhaps skip it.
+ */
+export const MAX_HOLD_MS = { amongOthers: 5_000, alone: 30_000 } as const

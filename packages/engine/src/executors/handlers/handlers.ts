@@ -6,7 +6,7 @@ import type { Definition } from '../../job/definition.ts'
 import { DELIVERY, OUTCOME } from '../../job/states.ts'
 import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
-import type { Admission, DirectLeases } from '../../promotion/direct-leases.ts'
+import { type Admission, type DirectLeases, MAX_HOLD_MS } from '../../promotion/direct-leases.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Loop } from '../../runtime/loop.ts'
@@ -42,8 +42,6 @@ interface Serving {
 }
 
 const RETRY_PAUSE_MS = 200
-/** What is held back for this long is made ready, so that other nodes can help; without others there is no use in it. */
-const MAX_HOLD_MS = 5_000
 
 /** The in-process executors: per queue a pool of slots and one claimer that feeds it. */
 export class Handlers implements DirectLeases {
@@ -122,7 +120,8 @@ export class Handlers implements DirectLeases {
       return 'leased'
     }
     if (!pool.endedLately()) return 'ready'
-    return this.#deps.hasOthers() && this.#deps.clock.now() - dueAt >= MAX_HOLD_MS ? 'ready' : 'hold'
+    const limitMs = this.#deps.hasOthers() ? MAX_HOLD_MS.amongOthers : MAX_HOLD_MS.alone
+    return this.#deps.clock.now() - dueAt < limitMs ? 'hold' : 'ready'
   }
 
   unreserve({ queueId }: { queueId: number }): void {
