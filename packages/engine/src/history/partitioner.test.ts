@@ -189,6 +189,22 @@ test('a spec that was written before its day was there moves into it', async () 
   expect(await inTable('specs_kept')).toEqual([jobs[2]])
 })
 
+test('days are made although somebody was in the way for longer than the lock timeout', async () => {
+  const t = await setup()
+  const holder = await t.connect()
+  await holder.query('begin')
+  await holder.query('lock table attempts in share update exclusive mode')
+  const waits = async () =>
+    (await t.admin.query(`select from pg_locks where relation = 'attempts'::regclass and not granted`)).rows.length > 0
+  const making = t.partitioner.ensure()
+  while (!(await waits()));
+  while (await waits());
+  // One try has given up by now.
+  await holder.query('rollback')
+  await making
+  expect(await t.partitionsOf('attempts')).toHaveLength(16)
+})
+
 test('the first id of a day belongs to that day', async () => {
   const t = await setup()
   await t.partitioner.ensure()

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { hash64 } from '../job/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { pause } from '../runtime/pause.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Database } from '../store/database.ts'
 import { dropPartition } from './drop-partition.ts'
@@ -25,6 +26,9 @@ const BUSY_WAIT_MS = 600_000
 const MAKER_WAIT_MS = 5_000
 /** More than this is not moved while everybody waits; such a day stays in `specs_kept`. */
 const MAX_MOVED = 10_000
+
+const MAX_TRIES = 20
+const BETWEEN_TRIES_MS = 100
 
 export interface PartitionerDeps {
   db: Database
@@ -84,7 +88,7 @@ export class Partitioner {
         const ofTable = missing.filter((partition) => partition.table === table)
         if (ofTable.length === 0) continue
         try {
-          await this.#make(client, table, ofTable)
+          await this.#makeInTurn(client, table, ofTable)
         } catch (error) {
           if (table !== 'specs' || !isBusy(error)) throw error
           logger.info('days of specs could not be made: somebody reads them', { days: ofTable.map(partitionName) })
@@ -99,6 +103,22 @@ export class Partitioner {
     const today = dayOf(this.#deps.clock.now())
     const days = Array.from({ length: DAYS_AHEAD + 2 }, (_, i) => today + (i - 1) * DAY_MS)
     return PARTITIONED_TABLES.flatMap((table) => days.map((day) => ({ table, day })))
+  }
+
+  /**
+   * Tries again when somebody was in the way: each try gives up after the lock timeout, so nobody queues behind it for long.
+   * Specs can be written without their day, so they are left to the next round instead.
+   */
+  async #makeInTurn(client: pg.Client, table: PartitionedTable, wanted: Partition[]): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#make(client, table, wanted)
+        return
+      } catch (error) {
+        if (table === 'specs' || tries === MAX_TRIES || !isBusy(error)) throw error
+        await pause(BETWEEN_TRIES_MS)
+      }
+    }
   }
 
   async #make(client: pg.Client, table: PartitionedTable, wanted: Partition[]): Promise<void> {
