@@ -54,6 +54,13 @@ async function setup() {
   /** Moves one job after the other from its timer into history while `look` looks at whichever moves. */
   const whileMoving = async (look: (jobId: string, isOver: () => boolean) => Promise<void>) => {
     let [current, ended, isDone] = [await create(), false, false]
+    // One job is looked at in every place on purpose; the looks during the moves see whatever they meet.
+    await look(current, () => false)
+    await promote(current)
+    await look(current, () => false)
+    await finish(current)
+    await look(current, () => true)
+    current = await create()
     const move = async () => {
       for (let i = 0; i < 150; i++) {
         await promote(current)
