@@ -1,4 +1,3 @@
-import { Definitions } from './attempts/definitions.sql.ts'
 import { Finisher } from './attempts/finisher.ts'
 import { Reaper } from './attempts/reaper.sql.ts'
 import { RunChanges } from './attempts/run-changes.sql.ts'
@@ -11,6 +10,7 @@ import { Intake } from './intake/intake.ts'
 import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
+import { Definitions } from './leases/definitions.sql.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
@@ -131,6 +131,7 @@ export class Engine {
       logger,
       reader: this.reader,
       schedules,
+      definitions,
       turns,
       wakeups,
       direct: this.handlers,
@@ -155,6 +156,7 @@ export class Engine {
       ownTime: deps.ownTime,
       timersReadUntil: (shard) => this.reader.watermark(shard),
       queueIds: () => this.handlers.queueIds,
+      beforeAsking: () => this.reader.aboutToLook(),
       onOwners: (owned) => this.#own(owned),
       onAnswer: (answer, asked) => this.#onPulse(answer, asked),
     })

@@ -29,9 +29,9 @@ const PROMOTE = statement(
      on conflict do nothing
      returning shard, job_id, holder
    )
-   select b.job_id, s.definition
+   select b.job_id, s.version, s.definition
    from born b left join lateral (
-     select s.definition from belfry.specs s where s.shard = b.shard and s.job_id = b.job_id limit 1) s on b.holder is not null`,
+     select s.version, s.definition from belfry.specs s where s.shard = b.shard and s.job_id = b.job_id limit 1) s on b.holder is not null`,
 )
 
 export interface OneOffPromotion {
@@ -43,13 +43,15 @@ export interface OneOffPromotion {
   leased: boolean
 }
 
+const NONE: ReadonlySet<string> = new Set()
+
 /** Answers the runs that were born, with their definition where they were born leased. Items are unique and sorted. */
 export async function promoteOneOffs(
   db: Queryable,
   items: readonly OneOffPromotion[],
   lease: LeaseTerms,
-): Promise<Promoted[]> {
-  const rows = await db.query<[string, string | null]>(PROMOTE, [
+): Promise<Promoted> {
+  const rows = await db.query<[string, number | null, string | null]>(PROMOTE, [
     numbers(items.map((item) => item.shard)),
     ids(items.map((item) => item.jobId)),
     numbers(items.map((item) => item.version)),
@@ -59,5 +61,11 @@ export async function promoteOneOffs(
     lease.leaseUntil,
     lease.holder,
   ])
-  return rows.map(([jobId, definition]) => ({ jobId, definition, overlapped: false }))
+  const born = new Set<string>()
+  const definitions = new Map<string, { version: number; json: string }>()
+  for (const [jobId, version, json] of rows) {
+    born.add(jobId)
+    if (version !== null && json !== null) definitions.set(jobId, { version, json })
+  }
+  return { born, overlapped: NONE, definitions }
 }

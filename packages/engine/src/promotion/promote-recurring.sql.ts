@@ -14,10 +14,10 @@ import { type LeaseTerms, leasedColumns } from './lease-terms.ts'
 const PROMOTE = statement(
   'promote_recurring',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[])
-       as u (shard, job_id, version, next_nominal, next_due, turn, leased)
+     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[], $8::boolean[])
+       as u (shard, job_id, version, next_nominal, next_due, turn, leased, wanted)
    ), held as (
-     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, t.nominal_at, t.due_at,
+     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, t.nominal_at, t.due_at,
        t.overlap = ${OVERLAP.skip} and exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id) as overlaps
      from u cross join lateral (
        select t.ctid, t.nominal_at, t.due_at, t.overlap from belfry.timers t
@@ -28,24 +28,30 @@ const PROMOTE = statement(
        decided_until = h.nominal_at, version = t.version + 1, remaining_runs = t.remaining_runs - 1
      from held h where t.ctid = h.ctid
      returning t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery,
-       h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.overlaps
+       h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlaps
    ), skipped as (
      insert into belfry.skips (from_nominal, to_nominal, decided_at, job_id, tenant_id, job_version, count, shard, reason)
-     select m.run_nominal, m.run_nominal + interval '1 ms', to_timestamp($8::float8 / 1000), m.job_id, m.tenant_id, m.job_version, 1, m.shard, ${SKIP_REASON.overlap}
+     select m.run_nominal, m.run_nominal + interval '1 ms', to_timestamp($9::float8 / 1000), m.job_id, m.tenant_id, m.job_version, 1, m.shard, ${SKIP_REASON.overlap}
      from moved m where m.overlaps
    ), born as (
      insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
        attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
-     select m.run_nominal, m.run_due, m.turn, ${leasedColumns({ now: '$8', leaseUntil: '$9', holder: '$10' })},
+     select m.run_nominal, m.run_due, m.turn, ${leasedColumns({ now: '$9', leaseUntil: '$10', holder: '$11' })},
        m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.schedule}, m.delivery, false,
        false, false
      from moved m where not m.overlaps
      on conflict do nothing
      returning job_id
    )
-   select case when (select count(*) from born) + (select count(*) from moved m where m.overlaps) = cardinality($2::uuid[]) then null
-       else array(select b.job_id from born b)::text[] end,
-     array(select m.job_id from moved m where m.overlaps)::text[]`,
+   select null, case when (select count(*) from born) + (select count(*) from moved m where m.overlaps) = cardinality($2::uuid[]) then null
+       else array(select b.job_id from born b)::text end,
+     array(select m.job_id from moved m where m.overlaps)::text
+   union all
+   select m.job_id, j.version::text, j.definition::text
+   from moved m cross join lateral (
+     select j.version, j.definition from belfry.jobs j
+     where /*shards j*/ j.shard = m.shard and j.id = m.job_id limit 1) j
+   where m.wanted and not m.overlaps`,
 )
 
 export interface RecurringPromotion {
@@ -57,26 +63,30 @@ export interface RecurringPromotion {
   turn: number
   /** Born leased to an executor of this node. */
   leased: boolean
+  /** Its definition is wanted: it is born leased, and this node has not read it lately. */
+  wanted: boolean
 }
 
+/** What a promotion really did. */
 export interface Promoted {
-  jobId: string
+  /** The jobs whose run was born; null stands for all that did not overlap. */
+  born: ReadonlySet<string> | null
   /** The run was not born: another of the job was alive, and a skip says so. */
-  overlapped: boolean
-  /** Comes with a one-off that was born leased. */
-  definition: string | null
+  overlapped: ReadonlySet<string>
+  /** By job, the definitions that were wanted. */
+  definitions: ReadonlyMap<string, { version: number; json: string }>
 }
 
 /**
- * Moves timers on and gives birth to their runs; answers only what really happened. Items are unique and sorted. The usual
- * answer is that every item became a run or a skip, so only the exceptions are named.
+ * Moves timers on and gives birth to their runs. Items are unique and sorted. The usual answer is that every item became a
+ * run or a skip, so only the exceptions are named; definitions follow, one row each.
  */
 export async function promoteRecurring(
   db: Queryable,
   items: readonly RecurringPromotion[],
   lease: LeaseTerms,
-): Promise<Promoted[]> {
-  const [row] = await db.query<[string | null, string]>(PROMOTE, [
+): Promise<Promoted> {
+  const [summary, ...rows] = await db.query<[string | null, string | null, string]>(PROMOTE, [
     numbers(items.map((item) => item.shard)),
     ids(items.map((item) => item.jobId)),
     numbers(items.map((item) => item.version)),
@@ -84,18 +94,15 @@ export async function promoteRecurring(
     numbers(items.map((item) => item.nextDueAt)),
     numbers(items.map((item) => item.turn)),
     booleans(items.map((item) => item.leased)),
+    booleans(items.map((item) => item.wanted)),
     lease.now,
     lease.leaseUntil,
     lease.holder,
   ])
-  const [someBorn, overlaps] = row as [string | null, string]
-  const overlapped = new Set(idsOf(overlaps))
-  const born =
-    someBorn === null ? items.map((item) => item.jobId).filter((jobId) => !overlapped.has(jobId)) : idsOf(someBorn)
-  return [
-    ...born.map((jobId) => ({ jobId, overlapped: false, definition: null })),
-    ...[...overlapped].map((jobId) => ({ jobId, overlapped: true, definition: null })),
-  ]
+  const [, someBorn, overlaps] = summary as [null, string | null, string]
+  const definitions = new Map<string, { version: number; json: string }>()
+  for (const [jobId, version, json] of rows) definitions.set(jobId as string, { version: Number(version), json })
+  return { born: someBorn === null ? null : idsOf(someBorn), overlapped: idsOf(overlaps), definitions }
 }
 
-const idsOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
+const idsOf = (array: string): Set<string> => new Set(array === '{}' ? [] : array.slice(1, -1).split(','))

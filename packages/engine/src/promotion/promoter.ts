@@ -1,4 +1,5 @@
 import { DELIVERY, OVERLAP } from '../job/states.ts'
+import type { Definitions } from '../leases/definitions.sql.ts'
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
 import { recoverLeases } from '../leases/recover.sql.ts'
@@ -27,6 +28,7 @@ export interface PromoterDeps {
   logger: Logger
   reader: TimerReader
   schedules: Schedules
+  definitions: Definitions
   turns: Turns
   wakeups: Wakeups
   direct: DirectLeases
@@ -45,6 +47,8 @@ const MAX_CONFLICTS = 10_000
 /** A due timer with everything that its promotion says about it. */
 interface Planned extends RecurringPromotion {
   timer: Timer
+  /** As this node has read it lately. */
+  definition: string | null
 }
 
 /**
@@ -95,7 +99,7 @@ export class Promoter implements Step {
   }
 
   async #promote(due: Timer[], leased: Set<Timer>): Promise<void> {
-    const { clock, schedules, turns } = this.#deps
+    const { clock, schedules, definitions, turns } = this.#deps
     const now = clock.now()
     const known: { shard: number; scheduleId: string }[] = []
     for (const timer of due) if (timer.scheduleId !== null) known.push(timer as { shard: number; scheduleId: string })
@@ -110,15 +114,19 @@ export class Promoter implements Step {
         alone.push(timer)
         continue
       }
+      const isLeased = leased.has(timer)
+      const definition = isLeased && !isOneOff ? definitions.recent(timer) : null
       const planned: Planned = {
         timer,
+        definition,
         shard: timer.shard,
         jobId: timer.jobId,
         version: timer.version,
         nextNominalAt: next.nominalAt,
         nextDueAt: next.dueAt,
         turn: turns.next(now, timer.priority),
-        leased: leased.has(timer),
+        leased: isLeased,
+        wanted: isLeased && definition === null,
       }
       if (isOneOff) oneOffs.push(planned)
       else recurring.push(planned)
@@ -148,11 +156,11 @@ export class Promoter implements Step {
   async #carry(
     items: Planned[],
     now: Instant,
-    send: (db: Database, items: Planned[], lease: LeaseTerms) => Promise<Promoted[]>,
+    send: (db: Database, items: Planned[], lease: LeaseTerms) => Promise<Promoted>,
   ): Promise<void> {
-    const { db, leaseMs, direct, random, reader, stopping } = this.#deps
+    const { db, leaseMs, direct, definitions, random, reader, wakeups, stopping } = this.#deps
     const lease: LeaseTerms = { holder: newHolder(random), now, leaseUntil: now + leaseMs }
-    let promoted: Promoted[]
+    let promoted: Promoted
     try {
       promoted = await send(db, items, lease)
     } catch (error) {
@@ -162,17 +170,17 @@ export class Promoter implements Step {
       for (const { timer } of items) reader.want(timer.shard, timer.dueAt)
       return
     }
-    const byJob = new Map<string, Promoted>()
-    for (const item of promoted) byJob.set(item.jobId, item)
+    const { born, overlapped, definitions: read } = promoted
     const leases: Lease[] = []
-    for (const item of items) {
-      const { timer, leased, turn } = item
-      const done = byJob.get(timer.jobId)
-      if (!done) this.#lookAgainAt(timer)
-      else if (done.overlapped) continue
-      else if (leased) leases.push(leaseOf(timer, lease, done.definition))
-      else
-        this.#deps.wakeups.ready({ queueId: timer.queueId, priority: timer.priority, delivery: timer.delivery, turn })
+    for (const { timer, definition, leased, turn } of items) {
+      const { jobId, scheduleId, queueId, priority, delivery } = timer
+      if (overlapped.has(jobId)) continue
+      if (born !== null && !born.has(jobId)) this.#lookAgainAt(timer)
+      else if (leased) {
+        const fresh = read.get(jobId)
+        if (fresh && scheduleId !== null) definitions.remember(jobId, fresh.version, fresh.json)
+        leases.push(leaseOf(timer, lease, fresh?.json ?? definition))
+      } else wakeups.ready({ queueId, priority, delivery, turn })
     }
     await direct.deliver(leases)
   }

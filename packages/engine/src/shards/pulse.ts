@@ -16,6 +16,7 @@ export interface PulseDeps {
   /** Below this a shard's timers have been read. */
   timersReadUntil(shard: number): Instant
   queueIds(): number[]
+  beforeAsking(): void
   onOwners(shards: number[]): void
   onAnswer(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void
 }
@@ -55,6 +56,7 @@ export class Pulse implements Step {
     const sweeps = before >= this.#nextSweepAt
     const shards = this.#owned
     const queueIds = sweeps ? this.#deps.queueIds() : []
+    this.#deps.beforeAsking()
     const answer = await sendPulse(db, {
       nodeShard: node.shard,
       nodeId: node.id,

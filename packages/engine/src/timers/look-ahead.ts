@@ -14,6 +14,7 @@ export class ShardTimers {
   readonly #underWay = new Set<Timer>()
   #position: Position = positionBefore(Number.NEGATIVE_INFINITY)
   #wanted = true
+  #knownAtLook: Instant = Number.POSITIVE_INFINITY
 
   constructor(shard: number) {
     this.shard = shard
@@ -77,8 +78,16 @@ export class ShardTimers {
     this.#underWay.delete(timer)
   }
 
-  /** The earliest due time that is in memory or being promoted: what the table has later than this is no news. */
+  aboutToLook(): void {
+    this.#knownAtLook = this.#earliest()
+  }
+
+  /** The earliest due time that is, or was at the last look, in memory or being promoted: later ones are no news. */
   earliestKnown(): Instant {
+    return Math.min(this.#earliest(), this.#knownAtLook)
+  }
+
+  #earliest(): Instant {
     let earliest = this.headDueAt
     for (const timer of this.#underWay) earliest = Math.min(earliest, timer.dueAt)
     return earliest

@@ -49,6 +49,11 @@ export class TimerReader implements Step {
     return Math.min(this.#shards.get(shard)?.position.dueAt ?? Number.NEGATIVE_INFINITY, this.#clock.now() - TRAIL_MS)
   }
 
+  /** The pulse is about to look: what is known now is no news when its answer comes. */
+  aboutToLook(): void {
+    for (const timers of this.#shards.values()) timers.aboutToLook()
+  }
+
   /** The pulse saw the earliest due time of a shard. Answers whether there is anything to read. */
   saw(shard: number, dueAt: Instant): boolean {
     const timers = this.#shards.get(shard)

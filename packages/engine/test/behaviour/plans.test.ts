@@ -80,10 +80,10 @@ const HOT: Record<string, Hot> = {
     send: (db) =>
       promoteRecurring(
         db,
-        promotions.map((item) => ({ ...item, nextNominalAt: START + 60_000, nextDueAt: START + 60_000 })),
+        promotions.map((item) => ({ ...item, wanted: true, nextNominalAt: START + 60_000, nextDueAt: START + 60_000 })),
         lease,
       ),
-    by: ['timers_pkey', 'runs_pkey'],
+    by: ['timers_pkey', 'runs_pkey', 'jobs_pkey'],
   },
   'promote one-offs': {
     send: (db) => promoteOneOffs(db, promotions, lease),

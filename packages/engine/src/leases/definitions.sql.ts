@@ -27,6 +27,7 @@ interface JobRef {
 /** Recurring definitions by job, at the version they were read; half of them leave at a time when there are too many. */
 const MAX_CACHED = 20_000
 
+/** What jobs are to do, as read when their runs are leased. */
 export class Definitions {
   readonly #db: Queryable
   #recent = new Map<string, { version: number; json: string }>()
@@ -36,13 +37,19 @@ export class Definitions {
     this.#db = db
   }
 
+  /** The definition of a recurring job at the version or a later one, if it was read lately. */
+  recent(job: { jobId: string; jobVersion: number }): string | null {
+    const cached = this.#recent.get(job.jobId) ?? this.#older.get(job.jobId)
+    return cached && cached.version >= job.jobVersion ? cached.json : null
+  }
+
   /** The JSON of each job's definition, by job id. A job that is gone is not in the answer. */
   async of(jobs: readonly JobRef[]): Promise<Map<string, string>> {
     const found = new Map<string, string>()
     const missing: JobRef[] = []
     for (const job of jobs) {
-      const cached = job.oneOff ? undefined : (this.#recent.get(job.jobId) ?? this.#older.get(job.jobId))
-      if (cached && cached.version >= job.jobVersion) found.set(job.jobId, cached.json)
+      const json = job.oneOff ? null : this.recent(job)
+      if (json !== null) found.set(job.jobId, json)
       else missing.push(job)
     }
     await this.#read(
@@ -66,11 +73,12 @@ export class Definitions {
     ])
     for (const [jobId, version, json] of rows) {
       found.set(jobId, json)
-      if (from === READ_JOBS) this.#remember(jobId, version, json)
+      if (from === READ_JOBS) this.remember(jobId, version, json)
     }
   }
 
-  #remember(jobId: string, version: number, json: string): void {
+  /** A recurring job's definition, read with its lease. */
+  remember(jobId: string, version: number, json: string): void {
     if (this.#recent.size >= MAX_CACHED / 2) {
       this.#older = this.#recent
       this.#recent = new Map()
