@@ -10,16 +10,17 @@ export async function describeSchema(client, schema) {
   const parts = [HEADER]
   await refuseUnknownKinds(rows)
   for (const { name, labels } of await rows(ENUMS)) parts.push(`create type ${name} as enum (${labels});\n`)
-  const [columns, constraints, indexes, triggers] = [
+  const [columns, constraints, indexes, triggers, policies] = [
     await rows(COLUMNS),
     await rows(CONSTRAINTS),
     await rows(INDEXES),
     await rows(TRIGGERS),
+    await rows(POLICIES),
   ]
   const of = (list, table) => list.filter((one) => one.relid === table.oid)
   for (const table of await rows(TABLES)) {
     parts.push(describeTable(table, of(columns, table), of(constraints, table)))
-    const more = [...of(indexes, table), ...of(triggers, table)].map(
+    const more = [...of(indexes, table), ...of(triggers, table), ...of(policies, table)].map(
       ({ definition }) => `${definition.replace(' WHERE ', ' where ')};\n`,
     )
     parts[parts.length - 1] += more.join('')
@@ -27,7 +28,8 @@ export async function describeSchema(client, schema) {
   for (const { definition } of await rows(FUNCTIONS)) parts.push(`${definition.trimEnd()};\n`)
   return parts
     .join('\n')
-    .replaceAll(`${schema}.`, '')
+    // Not in quotes: a setting's name is no table.
+    .replaceAll(new RegExp(`(?<!['\\w])${schema}\\.`, 'g'), '')
     .replaceAll(`'${schema}'`, "'belfry'")
     .replaceAll(/[ \t]+$/gm, '')
 }
@@ -62,8 +64,6 @@ async function refuseUnknownKinds(rows) {
   const unknown = await rows(`
     select relkind::text || ' ' || relname as what from pg_class
     where relnamespace = $1::regnamespace and relkind not in ('r', 'p', 'i', 'I')
-    union all select 'policy ' || polname from pg_policy p join pg_class c on c.oid = p.polrelid
-    where c.relnamespace = $1::regnamespace
     union all select 'type ' || typname from pg_type t
     where typnamespace = $1::regnamespace and typtype not in ('e') and typelem = 0
       and not exists (select from pg_class c where c.oid = t.typrelid)
@@ -120,6 +120,17 @@ const TRIGGERS = `
   select tgrelid as relid, pg_get_triggerdef(t.oid, true) as definition
   from pg_trigger t join pg_class c on c.oid = t.tgrelid
   where c.relnamespace = $1::regnamespace and not tgisinternal and tgparentid = 0 order by tgrelid, tgname`
+
+/** Enabling comes first; a policy without that does nothing. */
+const POLICIES = `
+  select c.oid as relid, format('alter table %I enable row level security', c.relname) as definition, '' as name
+  from pg_class c where c.relnamespace = $1::regnamespace and c.relrowsecurity
+  union all
+  select polrelid, format('create policy %I on %I for %s%s%s', polname, c.relname,
+    case polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end,
+    ' using (' || pg_get_expr(polqual, polrelid) || ')', ' with check (' || pg_get_expr(polwithcheck, polrelid) || ')'), polname
+  from pg_policy p join pg_class c on c.oid = p.polrelid
+  where c.relnamespace = $1::regnamespace order by relid, name`
 
 const FUNCTIONS = `
   select pg_get_functiondef(oid) as definition from pg_proc

@@ -11,7 +11,7 @@ const LAYERS = [
   ['job'],
   ['schedule'],
   ['store'],
-  ['timers', 'dependencies', 'concurrency', 'ready', 'leases', 'history', 'shards'],
+  ['timers', 'dependencies', 'concurrency', 'ready', 'leases', 'history', 'shards', 'vault', 'tenants', 'audit'],
   ['promotion'],
   ['attempts'],
   ['intake'],

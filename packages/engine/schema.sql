@@ -17,16 +17,28 @@ create table meta (
 );
 
 create table tenants (
-  id   integer not null,
-  name text not null,
+  id                  integer not null,
+  name                text not null,
+  created_at          timestamptz(3) not null default now(),
+  tier                text not null default 'standard'::text,
+  weight              integer not null default 1,
+  max_active_jobs     integer,
+  max_payload_bytes   integer,
+  creates_per_second  integer,
+  requests_per_second integer,
   primary key (id),
   unique (name)
 );
 
 create table queues (
-  id        integer not null,
-  tenant_id integer not null,
-  name      text not null,
+  id           integer not null,
+  tenant_id    integer not null,
+  name         text not null,
+  created_at   timestamptz(3) not null default now(),
+  paused_at    timestamptz(3),
+  kind         smallint,
+  shared       boolean not null default false,
+  pause_reason text,
   primary key (id),
   unique (tenant_id, name)
 );
@@ -36,6 +48,8 @@ create table nodes (
   started_at timestamptz(3) not null,
   id         uuid not null,
   shard      smallint not null,
+  roles      smallint not null default 15,
+  address    text,
   primary key (shard, id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
 
@@ -53,6 +67,8 @@ create table jobs (
   primary key (shard, id)
 );
 create index jobs_by_tenant on jobs (tenant_id, id);
+alter table jobs enable row level security;
+create policy of_tenant on jobs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table specs (
   updated_at   timestamptz(3) not null,
@@ -67,6 +83,8 @@ create table specs (
   primary key (shard, job_id)
 ) partition by range (job_id);
 create index specs_by_tenant on specs (tenant_id, job_id);
+alter table specs enable row level security;
+create policy of_tenant on specs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table specs_kept partition of specs default;
 
@@ -98,6 +116,8 @@ create table timers (
   primary key (shard, job_id)
 ) with (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.05);
 create index timers_by_due on timers (shard, due_at, job_id) where due_at < 'infinity'::timestamp with time zone;
+alter table timers enable row level security;
+create policy of_tenant on timers for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table runs (
   nominal_at       timestamptz(3) not null,
@@ -128,6 +148,8 @@ create index runs_leased on runs (lease_until) where state = 1;
 create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
 create index runs_ready_once on runs (queue_id, priority, turn) where state = 0 AND delivery = 1;
 create index runs_waiting on runs (shard, due_at) where state = 2;
+alter table runs enable row level security;
+create policy of_tenant on runs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table attempts (
   nominal_at    timestamptz(3) not null,
@@ -149,10 +171,13 @@ create table attempts (
   counted       boolean not null,
   final         boolean not null,
   error         text,
-  result        json
+  result        json,
+  response      json
 ) partition by range (finished_at);
 create index attempts_by_run on attempts (shard, job_id, nominal_at);
 create index attempts_by_tenant on attempts (tenant_id, finished_at);
+alter table attempts enable row level security;
+create policy of_tenant on attempts for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table dead_letters (
   nominal_at    timestamptz(3) not null,
@@ -175,6 +200,8 @@ create table dead_letters (
   primary key (shard, job_id, nominal_at)
 );
 create index dead_letters_by_tenant on dead_letters (tenant_id, died_at);
+alter table dead_letters enable row level security;
+create policy of_tenant on dead_letters for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table skips (
   from_nominal timestamptz(3) not null,
@@ -188,6 +215,8 @@ create table skips (
   reason       smallint not null
 ) partition by range (decided_at);
 create index skips_by_job on skips (shard, job_id, from_nominal);
+alter table skips enable row level security;
+create policy of_tenant on skips for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table keys (
   expires_at  timestamptz(3) not null,
@@ -199,6 +228,8 @@ create table keys (
   key         text not null,
   primary key (shard, tenant_id, kind, key)
 );
+alter table keys enable row level security;
+create policy of_tenant on keys for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table checkpoints (
   nominal_at timestamptz(3) not null,
@@ -220,6 +251,81 @@ create table attempt_logs (
   message    text not null
 ) partition by range (logged_at);
 create index attempt_logs_by_run on attempt_logs (shard, job_id, nominal_at, attempt, line);
+
+create table api_keys (
+  created_at timestamptz(3) not null,
+  expires_at timestamptz(3),
+  revoked_at timestamptz(3),
+  id         uuid not null,
+  tenant_id  integer not null,
+  name       text not null,
+  prefix     text not null,
+  scopes     text[] not null,
+  hash       bytea not null,
+  primary key (id),
+  unique (hash)
+);
+create index api_keys_by_tenant on api_keys (tenant_id, id);
+
+create table secrets (
+  updated_at timestamptz(3) not null,
+  tenant_id  integer not null,
+  name       text not null,
+  sealed     bytea not null,
+  primary key (tenant_id, name)
+);
+alter table secrets enable row level security;
+create policy of_tenant on secrets for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table signing_keys (
+  created_at timestamptz(3) not null,
+  expires_at timestamptz(3),
+  id         uuid not null,
+  tenant_id  integer not null,
+  sealed     bytea not null,
+  primary key (tenant_id, id)
+);
+
+create table payloads (
+  created_at   timestamptz(3) not null,
+  used_at      timestamptz(3) not null,
+  id           uuid not null,
+  tenant_id    integer not null,
+  size         integer not null,
+  shard        smallint not null,
+  content_type text not null,
+  sealed       bytea not null,
+  primary key (shard, id)
+);
+create index payloads_by_use on payloads (used_at);
+alter table payloads enable row level security;
+create policy of_tenant on payloads for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table job_changes (
+  changed_at timestamptz(3) not null,
+  tenant_id  integer not null,
+  shard      smallint not null,
+  subject    smallint not null,
+  subject_id text not null,
+  action     text not null,
+  actor      text not null,
+  before     json,
+  after      json
+) partition by range (changed_at);
+create index job_changes_by_subject on job_changes (tenant_id, subject, subject_id, changed_at);
+alter table job_changes enable row level security;
+create policy of_tenant on job_changes for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table circuits (
+  opened_at timestamptz(3) not null,
+  probe_at  timestamptz(3) not null,
+  tenant_id integer not null,
+  open_ms   integer not null,
+  failures  integer not null,
+  origin    text not null,
+  reason    text not null,
+  primary key (tenant_id, origin)
+);
 
 CREATE OR REPLACE FUNCTION create_job(definition jsonb)
  RETURNS uuid

@@ -69,6 +69,7 @@ test('a day stays until its last instant is older than the retention, then all i
   expect((await t.expire()).dropped.sort()).toEqual([
     'attempt_logs_20260109',
     'attempts_20260109',
+    'job_changes_20260109',
     'skips_20260109',
     'specs_20260109',
   ])
@@ -76,6 +77,7 @@ test('a day stays until its last instant is older than the retention, then all i
   expect((await t.expire()).dropped.sort()).toEqual([
     'attempt_logs_20260110',
     'attempts_20260110',
+    'job_changes_20260110',
     'skips_20260110',
     'specs_20260110',
   ])

@@ -3,11 +3,11 @@ import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 
 /**
- * What has happened is kept by the day, in UTC, so that a day leaves as a whole and costs no delete. Three tables are cut
+ * What has happened is kept by the day, in UTC, so that a day leaves as a whole and costs no delete. Four tables are cut
  * by the instant of their rows; specs by the instant that stands in the job id, with `specs_kept` for whatever belongs to
  * no day: it is the default partition.
  */
-export const PARTITIONED_TABLES = ['attempts', 'skips', 'attempt_logs', 'specs'] as const
+export const PARTITIONED_TABLES = ['attempts', 'skips', 'attempt_logs', 'job_changes', 'specs'] as const
 
 export type PartitionedTable = (typeof PARTITIONED_TABLES)[number]
 

@@ -7,6 +7,7 @@ import type { CatchUpPolicy, Overlap } from './states.ts'
  */
 export interface Definition {
   queue: string
+  http?: HttpTarget
   payload?: unknown
   payloadRef?: string
   retry?: RetryPolicy
@@ -20,6 +21,23 @@ export interface Definition {
   jitterMs?: number
   maxRuns?: number
   priority?: number
+  /** Who created the job: an API key's prefix, or a program. */
+  createdBy?: string
+}
+
+/** An HTTP call. Texts may hold `{{nominalAt}}`, `{{runId}}`, `{{attempt}}` and `{{secret:name}}`. */
+export interface HttpTarget {
+  url: string
+  /** Default POST. */
+  method?: string
+  headers?: Record<string, string>
+  /** Without it the payload is the body. A text goes as it is, any other JSON value as JSON. */
+  body?: { json: unknown } | { text: string } | { base64: string }
+  auth?: { tokenUrl: string; clientId: string; clientSecret: string; scope?: string; audience?: string }
+  /** Status codes that are judged otherwise than by default, as `404` or `4xx`. */
+  succeedOn?: string[]
+  retryOn?: string[]
+  failOn?: string[]
 }
 
 export const DEFAULT_PRIORITY = 5
