@@ -26,12 +26,14 @@ export async function describeSchema(client, schema) {
     parts[parts.length - 1] += more.join('')
   }
   for (const { definition } of await rows(FUNCTIONS)) parts.push(`${definition.trimEnd()};\n`)
-  return parts
-    .join('\n')
-    // Not in quotes: a setting's name is no table.
-    .replaceAll(new RegExp(`(?<!['\\w])${schema}\\.`, 'g'), '')
-    .replaceAll(`'${schema}'`, "'belfry'")
-    .replaceAll(/[ \t]+$/gm, '')
+  return (
+    parts
+      .join('\n')
+      // Not in quotes: a setting's name is no table.
+      .replaceAll(new RegExp(`(?<!['\\w])${schema}\\.`, 'g'), '')
+      .replaceAll(`'${schema}'`, "'belfry'")
+      .replaceAll(/[ \t]+$/gm, '')
+  )
 }
 
 function describeTable(table, columns, constraints) {
