@@ -15,8 +15,8 @@ import { jitterOf } from './jitter.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
 import type { NewOneOff, NewRecurring } from './put-jobs.sql.ts'
 import { putKeyed } from './put-keyed.ts'
-import { type Created, MAX_BATCH, type Prepared, putPrepared } from './put-prepared.ts'
-import { type UnderstoodJob, understandJob } from './understand-job.ts'
+import { type Created, createdOf, MAX_BATCH, type Prepared, putPrepared } from './put-prepared.ts'
+import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
 
 export interface IntakeDeps {
   db: Database
@@ -28,6 +28,9 @@ export interface IntakeDeps {
   wakeups: Wakeups
   shards: number
 }
+
+/** Whose jobs they are and who says so; without a tenant each job names its own, or is of the tenant `default`. */
+export type Creator = Pick<UnderstandContext, 'tenant' | 'createdBy'>
 
 interface Pending {
   prepared: Prepared
@@ -56,16 +59,16 @@ export class Intake {
     this.#singles = new Lanes({ lanes: LANES, maxBatch: MAX_BATCH, work: (batch) => this.#putSingles(batch) })
   }
 
-  async create(input: unknown): Promise<Created> {
-    const prepared = await this.#prepare(understandJob(input, { now: this.#deps.clock.now() }), 'runs')
+  async create(input: unknown, by: Creator = {}): Promise<Created> {
+    const prepared = await this.#prepare(understandJob(input, { ...by, now: this.#deps.clock.now() }), 'runs')
     if (prepared.keys.length > 0) return (await this.#put([prepared]))[0] as Created
     const until = this.#deps.clock.now() + PATIENCE_MS
     return new Promise((resolve, reject) => this.#singles.push({ prepared, until, resolve, reject }))
   }
 
   /** All or nothing. */
-  async createMany(inputs: unknown): Promise<Created[]> {
-    return this.#put(await this.#prepareAll(inputs, 'runs'))
+  async createMany(inputs: unknown, by: Creator = {}): Promise<Created[]> {
+    return this.#put(await this.#prepareAll(inputs, 'runs', by))
   }
 
   /** In a caller's transaction, which may commit much later: nothing is born ready, the owner gives it its turn. */
@@ -82,7 +85,7 @@ export class Intake {
     return created
   }
 
-  async #prepareAll(inputs: unknown, born: 'runs' | 'timers'): Promise<Prepared[]> {
+  async #prepareAll(inputs: unknown, born: 'runs' | 'timers', by: Creator = {}): Promise<Prepared[]> {
     if (!Array.isArray(inputs)) throw invalidJobs('must be an array of jobs')
     if (inputs.length > MAX_JOBS_PER_CALL)
       throw invalidJobs(`at most ${MAX_JOBS_PER_CALL} fit into one call, not ${inputs.length}`)
@@ -90,7 +93,7 @@ export class Intake {
     const understood: UnderstoodJob[] = []
     for (let i = 0; i < inputs.length; i++) {
       try {
-        understood.push(understandJob(inputs[i], { now }))
+        understood.push(understandJob(inputs[i], { ...by, now }))
       } catch (error) {
         throw error instanceof BelfryError ? inPosition(error, i) : error
       }
@@ -223,7 +226,7 @@ export class Intake {
         return db.transaction((tx) => putKeyed(tx, prepared, now))
       }
       await putPrepared(db, prepared, now)
-      return prepared.map(({ job }) => ({ jobId: job.jobId, deduplicated: false }))
+      return prepared.map(createdOf)
     })
     this.announce(prepared.filter((_, i) => created[i]?.deduplicated === false))
     return created
@@ -248,7 +251,7 @@ export class Intake {
         await this.#intern(prepared)
         await putPrepared(db, prepared, clock.now())
         this.announce(prepared)
-        for (const { prepared, resolve } of left) resolve({ jobId: prepared.job.jobId, deduplicated: false })
+        for (const { prepared, resolve } of left) resolve(createdOf(prepared))
         return
       } catch (error) {
         if (isConnectionLost(error)) {

@@ -24,13 +24,18 @@ export function mergeUpdate(
         complaints: [{ path: field, message: 'cannot be changed' }],
       })
   }
-  const { name, ...input } = inputOf(JSON.parse(definitionJson) as Definition, at.nominalAt)
+  const definition = JSON.parse(definitionJson) as Definition
+  const { name, ...input } = inputOf(definition, at.nominalAt)
   if (TIMES.some((field) => field in patch)) {
     for (const field of [...TIMES, 'timezone', 'startAt', 'endAt']) delete input[field]
   }
   const merged = { ...input, ...read(patch) } as Record<string, unknown>
   for (const [field, value] of Object.entries(merged)) if (value === null && field !== 'payload') delete merged[field]
-  return understandJob(name === undefined ? merged : { ...merged, name }, { now: at.now })
+  const { createdBy } = definition
+  return understandJob(name === undefined ? merged : { ...merged, name }, {
+    now: at.now,
+    ...(createdBy === undefined ? {} : { createdBy }),
+  })
 }
 
 /** A getter or a proxy of the caller may throw. */

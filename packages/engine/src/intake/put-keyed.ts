@@ -3,7 +3,7 @@ import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { isLockTimeout, type Queryable, type Transaction } from '../store/database.ts'
 import { KEY_KIND, type Key, keyText, readKeys, takeKeys, takeOverName } from './keys.sql.ts'
-import { type Created, type Prepared, putPrepared } from './put-prepared.ts'
+import { type Created, createdOf, type Prepared, putPrepared } from './put-prepared.ts'
 
 const LOCK_TIMEOUT_MS = 1_000
 
@@ -20,7 +20,10 @@ export async function putKeyed(
   const existing = keyed.length === 0 ? new Map<Prepared, string>() : await claimKeys(tx, keyed, now)
   const fresh = prepared.filter((item) => !existing.has(item))
   await putPrepared(tx, fresh, now)
-  return prepared.map((item) => ({ jobId: existing.get(item) ?? item.job.jobId, deduplicated: existing.has(item) }))
+  return prepared.map((item) => {
+    const jobId = existing.get(item)
+    return jobId === undefined ? createdOf(item) : { jobId, deduplicated: true, nextRunAt: null }
+  })
 }
 
 /** Answers the jobs that exist already, by idempotency key. Throws if a key or name belongs to something else. */

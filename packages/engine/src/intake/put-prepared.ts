@@ -9,7 +9,10 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 export interface Created {
   jobId: string
+  /** The same request made the job earlier. */
   deduplicated: boolean
+  /** The first nominal time; null if the job was there already, and may be anywhere. */
+  nextRunAt: Date | null
 }
 
 /** A job that has its id and its place. */
@@ -18,6 +21,12 @@ export interface Prepared {
   keys: Key[]
   understood: UnderstoodJob
 }
+
+export const createdOf = ({ job }: Prepared): Created => ({
+  jobId: job.jobId,
+  deduplicated: false,
+  nextRunAt: new Date(job.kind === 'recurring' ? job.nominalAt : job.dueAt),
+})
 
 /** Inserts jobs that have their ids; in chunks, each bounded in number and bytes. */
 export async function putPrepared(db: Queryable, prepared: readonly Prepared[], now: Instant): Promise<void> {

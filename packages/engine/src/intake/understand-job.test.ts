@@ -119,9 +119,19 @@ test('a job with a payload and no queue goes to the default queue, even if the p
   expect(understand({ payloadRef: 'r' }).queue).toBe('default')
 })
 
-test('the tenant of the caller is used where the job names none', () => {
-  expect(understandJob({ queue: 'q' }, { now, defaultTenant: 'acme' }).tenant).toBe('acme')
-  expect(understandJob({ queue: 'q', tenant: 'other' }, { now, defaultTenant: 'acme' }).tenant).toBe('other')
+test('a caller that acts for a tenant creates no jobs of others', () => {
+  expect(understandJob({ queue: 'q' }, { now, tenant: 'acme' }).tenant).toBe('acme')
+  expect(understandJob({ queue: 'q', tenant: 'acme' }, { now, tenant: 'acme' }).tenant).toBe('acme')
+  expect(() => understandJob({ queue: 'q', tenant: 'other' }, { now, tenant: 'acme' })).toThrow(/tenant: must be left/)
+  expect(understandJob({ queue: 'q', tenant: 'other' }, { now }).tenant).toBe('other')
+})
+
+test('who created a job stands in its definition and does not make it another request', () => {
+  const job = { queue: 'q', idempotencyKey: 'k' }
+  const first = understandJob(job, { now, createdBy: 'bk_one' })
+  const second = understandJob(job, { now, createdBy: 'bk_two' })
+  expect(first.definition.createdBy).toBe('bk_one')
+  expect(second.idempotency?.fingerprint).toBe(first.idempotency?.fingerprint)
 })
 
 test('dates and other things that know their JSON become it, and what is undefined is left out', () => {

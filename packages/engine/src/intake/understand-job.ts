@@ -28,7 +28,10 @@ export interface UnderstoodJob {
 
 export interface UnderstandContext {
   now: Instant
-  defaultTenant?: string
+  /** Whose jobs these are, said by the caller's key: a job may repeat it, and name no other. */
+  tenant?: string
+  /** Stands in the definition, and is no part of what makes two requests the same. */
+  createdBy?: string
 }
 
 const FIELDS = [
@@ -79,10 +82,10 @@ function understand(input: unknown, context: UnderstandContext): UnderstoodJob {
   addTarget(complaints, definition, input)
   addPolicies(complaints, definition, input)
   if (when.kind === 'recurring') addWhen(definition, when)
-  const { tenant: givenTenant } = input
-  const tenant =
-    givenTenant === undefined ? (context.defaultTenant ?? 'default') : readWord(complaints, 'tenant', givenTenant)
+  const tenant = readTenant(complaints, input, context)
   const idempotency = readIdempotency(complaints, input)
+  const fingerprint = idempotency && fingerprintOf(definition, asked)
+  if (context.createdBy !== undefined) definition.createdBy = context.createdBy
   const definitionJson = writeDefinition(complaints, definition)
   if (complaints.list.length > 0 || tenant === undefined) throw refusal(complaints)
   return {
@@ -94,8 +97,18 @@ function understand(input: unknown, context: UnderstandContext): UnderstoodJob {
     when,
     definition,
     definitionJson,
-    idempotency: idempotency && { ...idempotency, fingerprint: fingerprintOf(definition, asked) },
+    idempotency: idempotency && fingerprint ? { ...idempotency, fingerprint } : null,
   }
+}
+
+function readTenant(
+  complaints: Complaints,
+  { tenant: given }: Record<string, unknown>,
+  { tenant: known }: UnderstandContext,
+): string | undefined {
+  if (given === undefined || given === known) return known ?? 'default'
+  if (known === undefined) return readWord(complaints, 'tenant', given)
+  return complaints.add('tenant', 'must be left out: the key says whose job it is')
 }
 
 function refusal(complaints: Complaints): BelfryError {
