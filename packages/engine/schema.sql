@@ -29,6 +29,8 @@ create table tenants (
   primary key (id),
   unique (name)
 );
+alter table tenants enable row level security;
+create policy of_tenant on tenants for select using ((id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table queues (
   id           integer not null,
@@ -42,6 +44,8 @@ create table queues (
   primary key (id),
   unique (tenant_id, name)
 );
+alter table queues enable row level security;
+create policy of_tenant on queues for select using ((shared OR (tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer)));
 
 create table nodes (
   pulsed_at  timestamptz(3) not null,
@@ -116,6 +120,7 @@ create table timers (
   primary key (shard, job_id)
 ) with (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.05);
 create index timers_by_due on timers (shard, due_at, job_id) where due_at < 'infinity'::timestamp with time zone;
+create index timers_by_tenant on timers (tenant_id) where tenant_id <> 1;
 alter table timers enable row level security;
 create policy of_tenant on timers for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
@@ -144,6 +149,7 @@ create table runs (
   has_dependents   boolean not null,
   primary key (shard, job_id, nominal_at)
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
+create index runs_by_tenant on runs (tenant_id, job_id, nominal_at);
 create index runs_leased on runs (lease_until) where state = 1;
 create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
 create index runs_ready_once on runs (queue_id, priority, turn) where state = 0 AND delivery = 1;
@@ -303,6 +309,7 @@ create policy of_tenant on payloads for select using ((tenant_id = (NULLIF(curre
 
 create table job_changes (
   changed_at timestamptz(3) not null,
+  written_at timestamptz not null default clock_timestamp(),
   tenant_id  integer not null,
   shard      smallint not null,
   subject    smallint not null,

@@ -24,6 +24,9 @@ alter table nodes
   add column roles smallint not null default 15,
   add column address text;
 
+-- For quotas and for deleting a tenant. Not of the tenant `default`: whoever has no other does not pay for it.
+create index timers_by_tenant on timers (tenant_id) where tenant_id <> 1;
+
 -- Only the hash of a key is kept.
 create table api_keys (
   created_at timestamptz(3) not null,
@@ -72,6 +75,8 @@ create index payloads_by_use on payloads (used_at);
 -- Who changed what: one row per change of a job, queue, key, secret or tenant.
 create table job_changes (
   changed_at timestamptz(3) not null,
+  -- Orders changes of the same millisecond: whoever changes the same thing waits for the one before.
+  written_at timestamptz not null default clock_timestamp(),
   tenant_id integer not null,
   shard smallint not null,
   subject smallint not null,
@@ -90,10 +95,14 @@ create table circuits (
   tenant_id integer not null,
   open_ms integer not null,
   failures integer not null,
+  probing boolean not null default false,
   origin text not null,
   reason text not null,
   primary key (tenant_id, origin)
 );
+
+-- A tenant's runs in flight, for lists and counts: without it a tenant with few would walk those of all others.
+create index runs_by_tenant on runs (tenant_id, job_id, nominal_at);
 
 -- What an HTTP target answered: headers, the first 4 KiB of the body, timings.
 alter table attempts add column response json;
@@ -121,3 +130,7 @@ alter table secrets enable row level security;
 create policy of_tenant on secrets for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
 alter table keys enable row level security;
 create policy of_tenant on keys for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
+alter table tenants enable row level security;
+create policy of_tenant on tenants for select using (id = nullif(current_setting('belfry.tenant', true), '')::integer);
+alter table queues enable row level security;
+create policy of_tenant on queues for select using (shared or tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
