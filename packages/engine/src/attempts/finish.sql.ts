@@ -15,7 +15,7 @@ import { statement } from '../store/statement.ts'
 const FENCE = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder`
 const ATTEMPT_COLUMNS = `nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard, outcome,
-       failure_class, status_code, cause, counted, final, error, result`
+       failure_class, status_code, cause, counted, final, error, result, response`
 
 /** The commonest end by far: a first attempt that succeeded and left nothing else to write. */
 const SUCCEED = statement(
@@ -39,22 +39,46 @@ const SUCCEED = statement(
    from gone g`,
 )
 
+/** The same for an HTTP call, which leaves what its target answered. */
+const ANSWERED = statement(
+  'finish_answered',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[], $8::smallint[],
+       string_to_array($9::text, chr(30)))
+       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, status_code, response)
+   ), held as (
+     select r.ctid, u.started_at, u.finished_at, u.status_code, u.response
+     from u cross join lateral (
+       select r.ctid from belfry.runs r where ${FENCE} limit 1 for update skip locked) r
+   ), gone as (
+     delete from belfry.runs r using held h where r.ctid = h.ctid
+     returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
+       r.shard, r.cause, h.status_code, h.response
+   )
+   insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
+     outcome, status_code, cause, counted, final, response)
+   select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
+     g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.status_code, g.cause, true, true, g.response::json
+   from gone g`,
+)
+
 /** Every other end of a run. A failed or lost one leaves a dead letter. */
 const END = statement(
   'finish_final',
   `with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[], $8::smallint[], $9::smallint[],
-       $10::smallint[], $11::text[], $12::text[], $13::float8[])
-       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, result, lease_until)
+       $10::smallint[], $11::text[], $12::text[], $13::text[], $14::float8[])
+       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, response, result, lease_until)
    ), held as (
-     select r.shard, r.job_id, r.nominal_at, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.result
+     select r.shard, r.job_id, r.nominal_at, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response, u.result
      from u cross join lateral (
        select r.shard, r.job_id, r.nominal_at from belfry.runs r
        where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), gone as (
      delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
      returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
-       r.failures, r.timeout_ms, r.shard, r.priority, r.cause, r.delivery, r.one_off, h.outcome, h.failure_class, h.status_code, h.error, h.result
+       r.failures, r.timeout_ms, r.shard, r.priority, r.cause, r.delivery, r.one_off, h.outcome, h.failure_class, h.status_code, h.error, h.response,
+       h.result
    ), unchecked as (
      delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
    ), dead as (
@@ -67,7 +91,8 @@ const END = statement(
    )
    insert into belfry.attempts (${ATTEMPT_COLUMNS})
    select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
-     g.queue_id, g.job_version, g.attempt, g.shard, g.outcome, g.failure_class, g.status_code, g.cause, true, true, g.error, g.result::json
+     g.queue_id, g.job_version, g.attempt, g.shard, g.outcome, g.failure_class, g.status_code, g.cause, true, true, g.error, g.result::json,
+     g.response::json
    from gone g`,
 )
 
@@ -76,12 +101,12 @@ const AGAIN = statement(
   'finish_again',
   `with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[], $8::smallint[], $9::smallint[],
-       $10::smallint[], $11::text[], $12::boolean[], $13::float8[], $14::bigint[], $15::float8[])
-       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, counted, next_due, turn,
-         lease_until)
+       $10::smallint[], $11::text[], $12::text[], $13::boolean[], $14::float8[], $15::bigint[], $16::float8[])
+       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, response, counted, next_due,
+         turn, lease_until)
    ), held as (
      select r.shard, r.job_id, r.nominal_at, r.due_at, r.leased_at, r.holder, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code,
-       u.error, u.counted, u.next_due, u.turn
+       u.error, u.response, u.counted, u.next_due, u.turn
      from u cross join lateral (
        select r.shard, r.job_id, r.nominal_at, r.due_at, r.leased_at, r.holder from belfry.runs r
        where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
@@ -92,11 +117,12 @@ const AGAIN = statement(
        turn = coalesce(h.turn, r.turn), due_at = to_timestamp(h.next_due / 1000)
      from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
      returning r.nominal_at, h.due_at, h.leased_at, h.started_at, h.finished_at, h.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
-       r.shard, r.cause, h.outcome, h.failure_class, h.status_code, h.error, h.counted
+       r.shard, r.cause, h.outcome, h.failure_class, h.status_code, h.error, h.response, h.counted
    )
    insert into belfry.attempts (${ATTEMPT_COLUMNS})
    select k.nominal_at, k.due_at, k.leased_at, to_timestamp(k.started_at / 1000), to_timestamp(k.finished_at / 1000), k.holder, k.job_id, k.tenant_id,
-     k.queue_id, k.job_version, k.attempt, k.shard, k.outcome, k.failure_class, k.status_code, k.cause, k.counted, false, k.error, null
+     k.queue_id, k.job_version, k.attempt, k.shard, k.outcome, k.failure_class, k.status_code, k.cause, k.counted, false, k.error, null,
+     k.response::json
    from kept k`,
 )
 
@@ -123,12 +149,20 @@ interface EndedAttempt {
 export interface Succeeded extends EndedAttempt {
   kind: 'succeeded'
 }
+export interface Answered extends EndedAttempt {
+  kind: 'answered'
+  statusCode: number
+  /** JSON as `JSON.stringify` writes it: no control character in it. */
+  response: string
+}
 export interface Ended extends EndedAttempt {
   kind: 'ended'
   outcome: number
   failureClass: keyof typeof FAILURE_CLASS | null
   statusCode: number | null
   error: string | null
+  /** What an HTTP target answered, as JSON. */
+  response?: string | null
   /** JSON. */
   result: string | null
 }
@@ -138,14 +172,16 @@ export interface GoesOn extends EndedAttempt {
   failureClass: keyof typeof FAILURE_CLASS | null
   statusCode: number | null
   error: string | null
+  response?: string | null
   counted: boolean
   nextDueAt: Instant
   /** Given: ready at once. Null: waiting until `nextDueAt`. */
   turn: number | null
 }
-export type Finish = Succeeded | Ended | GoesOn
+export type Finish = Succeeded | Answered | Ended | GoesOn
 
-const outcomeOf = (finish: Finish): number => (finish.kind === 'succeeded' ? OUTCOME.succeeded : finish.outcome)
+const outcomeOf = (finish: Finish): number =>
+  finish.kind === 'succeeded' || finish.kind === 'answered' ? OUTCOME.succeeded : finish.outcome
 
 type Row = [string, Instant]
 const keyOf = ([jobId, nominalAt]: Row): string => `${jobId}.${nominalAt}`
@@ -159,12 +195,25 @@ const classes = (items: readonly (Ended | GoesOn)[]): string[] => [
   numbers(items.map((item) => (item.failureClass === null ? null : FAILURE_CLASS[item.failureClass]))),
   numbers(items.map((item) => item.statusCode)),
   texts(items.map((item) => item.error)),
+  texts(items.map((item) => item.response ?? null)),
 ]
 const leaseUntils = (items: readonly Finish[]): string => instants(items.map((item) => item.leaseUntil ?? null))
 
 /** Each answers how many ended; which ones is asked only when some did not. Items are unique and in lock order. */
 export function finishSucceeded(db: Queryable, items: readonly Succeeded[]): Promise<number> {
   return db.execute(SUCCEED, [...fenceArrays(fencesOf(items)), ...times(items)])
+}
+
+/** What JSON never holds separates them: escaping a thousand answers costs more than storing them. */
+const SEPARATOR = '\x1e'
+
+export function finishAnswered(db: Queryable, items: readonly Answered[]): Promise<number> {
+  return db.execute(ANSWERED, [
+    ...fenceArrays(fencesOf(items)),
+    ...times(items),
+    numbers(items.map((item) => item.statusCode)),
+    items.map((item) => item.response).join(SEPARATOR),
+  ])
 }
 
 export function finishEnded(db: Queryable, items: readonly Ended[]): Promise<number> {

@@ -5,8 +5,10 @@ import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
 import { isConnectionLost, type Queryable, UnknownOutcome } from '../store/database.ts'
 import {
+  type Answered,
   type Ended,
   type Finish,
+  finishAnswered,
   finishEnded,
   finishGoesOn,
   finishSucceeded,
@@ -143,10 +145,13 @@ async function sendByKind(db: Queryable, finishes: Finish[]): Promise<number> {
   finishes.sort((a, b) => byLockOrder(a.fence, b.fence))
   const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
   if (succeeded.length === finishes.length) return finishSucceeded(db, succeeded)
+  const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
+  if (answered.length === finishes.length) return finishAnswered(db, answered)
   const ended = finishes.filter((finish): finish is Ended => finish.kind === 'ended')
   const goesOn = finishes.filter((finish): finish is GoesOn => finish.kind === 'goes_on')
   let count = 0
   if (succeeded.length > 0) count += await finishSucceeded(db, succeeded)
+  if (answered.length > 0) count += await finishAnswered(db, answered)
   if (ended.length > 0) count += await finishEnded(db, ended)
   if (goesOn.length > 0) count += await finishGoesOn(db, goesOn)
   return count

@@ -1,10 +1,11 @@
+import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
 import { OVERLAP, RUN_STATE } from '../job/states.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import { cancelRuns } from './cancel-runs.sql.ts'
@@ -21,11 +22,16 @@ const REOPEN = statement(
    select l.nominal_at, to_timestamp($4::float8 / 1000), $5, l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
      ${RUN_STATE.ready}, l.priority, l.cause, l.delivery, l.one_off, false, false
    from letter l
-   returning queue_id, priority, delivery, turn`,
+   returning queue_id, priority, delivery, turn, tenant_id`,
 )
 const LIVE = statement(
   'run_is_live',
   `select r.nominal_at = to_timestamp($3::float8 / 1000) from belfry.runs r where r.shard = $1 and r.job_id = $2`,
+)
+/** Before a cancel removes it: whose it is. */
+const TENANT_OF_RUN = statement(
+  'tenant_of_run',
+  `select r.tenant_id from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000)`,
 )
 const KNOWN = statement(
   'run_is_known',
@@ -42,7 +48,7 @@ export interface RunChangesDeps {
   cancelGraceMs: number
 }
 
-/** What people do to single runs: cancel them, or open a dead one again. */
+/** What people do to single runs: cancel them, or open a dead one again. Each writes down who did it (`by`). */
 export class RunChanges {
   readonly #deps: RunChangesDeps
 
@@ -51,14 +57,19 @@ export class RunChanges {
   }
 
   /** Again: the same answer, until it has finished. */
-  async cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
+  async cancel(runId: string, by: string): Promise<{ status: 'canceled' | 'canceling' }> {
     const { db, clock, wakeups, cancelGraceMs } = this.#deps
     const run = this.#parse(runId)
     const canceled = await db.transaction(async (tx) => {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       const now = clock.now()
+      const [owner] = await tx.query<[number]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
       const done = await cancelRuns(tx, run, { now, graceUntil: now + cancelGraceMs, leased: 'ask' })
-      if (done.removed.length + done.asked.length > 0) return done
+      if (owner && done.removed.length + done.asked.length > 0) {
+        const after = { status: done.asked.length > 0 ? 'canceling' : 'canceled' }
+        await record(tx, { tenantId: owner[0], runId, action: 'cancel', by, after, at: now })
+        return done
+      }
       const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
       throw known?.[0]
         ? new BelfryError('already_finished', `run ${runId} has finished already`)
@@ -69,7 +80,7 @@ export class RunChanges {
   }
 
   /** Reopens the same run: same id, attempt numbers go on, failures start at 0. */
-  async retry(runId: string): Promise<{ runId: string }> {
+  async retry(runId: string, by: string): Promise<{ runId: string }> {
     const { db, clock, turns, wakeups } = this.#deps
     const run = this.#parse(runId)
     const ready = await db.transaction(async (tx) => {
@@ -83,7 +94,7 @@ export class RunChanges {
       // Whoever inserts a run of a job that has a timer raises its version.
       if (timer) await writeTimer(tx, timer)
       const turn = turns.next(now, timer?.priority ?? 5)
-      const [row] = await tx.query<[number, number, number, string]>(REOPEN, [
+      const [row] = await tx.query<[number, number, number, string, number]>(REOPEN, [
         run.shard,
         run.jobId,
         run.nominalAt,
@@ -91,7 +102,11 @@ export class RunChanges {
         turn,
         timer?.jobVersion ?? null,
       ])
-      if (row) return { queueId: row[0], priority: row[1], delivery: row[2], turn: Number(row[3]) }
+      if (row) {
+        const [queueId, priority, delivery, turn, tenantId] = row
+        await record(tx, { tenantId, runId, action: 'retry', by, at: now })
+        return { queueId, priority, delivery, turn: Number(turn) }
+      }
       const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
       throw known?.[0]
         ? new BelfryError('not_retryable', `run ${runId} did not fail: trigger the job to run it again`)
@@ -110,4 +125,15 @@ export class RunChanges {
     }
     return { ...parsed, shard: shardOfJob(parsed.jobId) }
   }
+}
+
+function record(
+  tx: Queryable,
+  {
+    runId,
+    by,
+    ...change
+  }: { tenantId: number; runId: string; action: string; by: string; after?: unknown; at: Instant },
+): Promise<void> {
+  return recordChange(tx, { ...change, subject: 'run', subjectId: runId, actor: by })
 }

@@ -6,8 +6,9 @@ import { statement } from '../store/statement.ts'
 import type { Fence } from './lease.ts'
 
 /**
- * Extends the leases that are listed, and no others, up to their deadline. A lease whose run shall be canceled is reported
- * but not extended: the cancel has set its end.
+ * Extends the leases that are listed, and no others, up to their deadline, and never shortens one: a heartbeat may arrive
+ * after the extension of a run that waits for its callback. A lease whose run shall be canceled is reported but not extended:
+ * the cancel has set its end.
  */
 const RENEW = statement(
   'renew_leases',
@@ -21,7 +22,7 @@ const RENEW = statement(
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    ), renewed as (
-     update belfry.runs r set lease_until = least(to_timestamp($6::float8 / 1000), r.deadline)
+     update belfry.runs r set lease_until = greatest(r.lease_until, least(to_timestamp($6::float8 / 1000), r.deadline))
      from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at and not h.cancel_requested
    )
    select h.job_id, h.nominal_at, h.cancel_requested from held h`,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
-import { finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
+import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { Partitioner } from '../../src/history/partitioner.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
@@ -57,6 +57,14 @@ const HOT: Record<string, Hot> = {
       finishSucceeded(
         db,
         ends.map((end) => ({ ...end, kind: 'succeeded' })),
+      ),
+    by: ['runs_pkey'],
+  },
+  answered: {
+    send: (db) =>
+      finishAnswered(
+        db,
+        ends.map((end) => ({ ...end, kind: 'answered', statusCode: 200, response: '{}' })),
       ),
     by: ['runs_pkey'],
   },
