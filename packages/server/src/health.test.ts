@@ -1,44 +1,45 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type HealthSource, startServer } from './index.ts'
+import { createApp } from './app.ts'
+import type { Service } from './service.ts'
 
-async function setup(engine: () => HealthSource | null) {
-  const server = await startServer({ engine, host: '127.0.0.1', port: 0 })
-  onTestFinished(() => server.stop())
-  return { get: (path: string) => fetch(`http://127.0.0.1:${server.port}${path}`) }
+async function setup(service: () => Partial<Service> | null) {
+  const app = await createApp({ service: service as () => Service | null, adminKey: null })
+  onTestFinished(() => app.close())
+  return { get: (url: string) => app.inject({ url }) }
 }
 
-const answering: HealthSource = { ping: async () => {} }
-const silent: HealthSource = { ping: () => Promise.reject(new Error('connection refused by 10.0.0.7')) }
+const answering = { ping: async () => {} }
+const silent = { ping: () => Promise.reject(new Error('connection refused by 10.0.0.7')) }
 
 test('a node whose database answers is healthy', async () => {
   const t = await setup(() => answering)
   const answer = await t.get('/healthz')
-  expect(answer.status).toBe(200)
-  expect(await answer.json()).toEqual({ status: 'ok' })
+  expect(answer.statusCode).toBe(200)
+  expect(answer.json()).toEqual({ status: 'ok' })
 })
 
 test('a node whose database does not answer says so as a problem, without telling where the database is', async () => {
   const t = await setup(() => silent)
   const answer = await t.get('/healthz')
-  expect(answer.status).toBe(503)
-  expect(answer.headers.get('content-type')).toMatch('application/problem+json')
-  expect(answer.headers.get('retry-after')).toBe('1')
-  const problem = await answer.text()
-  expect(JSON.parse(problem)).toMatchObject({ code: 'database_unavailable', status: 503 })
-  expect(problem).not.toContain('10.0.0.7')
+  expect(answer.statusCode).toBe(503)
+  expect(answer.headers['content-type']).toMatch('application/problem+json')
+  expect(answer.headers['retry-after']).toBe('1')
+  expect(answer.json()).toMatchObject({ code: 'database_unavailable', status: 503 })
+  expect(answer.body).not.toContain('10.0.0.7')
 })
 
 test('a node that still waits for its database serves, and becomes healthy when it comes', async () => {
-  let engine: HealthSource | null = null
-  const t = await setup(() => engine)
-  expect((await t.get('/healthz')).status).toBe(503)
-  engine = answering
-  expect((await t.get('/healthz')).status).toBe(200)
+  let service: Partial<Service> | null = null
+  const t = await setup(() => service)
+  expect((await t.get('/healthz')).statusCode).toBe(503)
+  service = answering
+  expect((await t.get('/healthz')).statusCode).toBe(200)
 })
 
-test('what is not there is answered as a problem too', async () => {
-  const t = await setup(() => answering)
-  const answer = await t.get('/nowhere?secret=1')
-  expect(answer.status).toBe(404)
-  expect(await answer.json()).toMatchObject({ code: 'not_found', detail: 'there is no GET /nowhere' })
+test('a node that is not ready says what stands in its way', async () => {
+  const found = { ready: false, checks: [{ name: 'reader role', ok: false, detail: 'it cannot be made' }] }
+  const t = await setup(() => ({ readiness: async () => found }))
+  const answer = await t.get('/readyz')
+  expect(answer.statusCode).toBe(503)
+  expect(answer.json()).toEqual(found)
 })

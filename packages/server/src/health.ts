@@ -1,23 +1,49 @@
 import { BelfryError } from '@belfry/engine'
-import type { FastifyInstance } from 'fastify'
-import { sendProblem } from './problem.ts'
+import { Type } from 'typebox'
+import type { App } from './app.ts'
+import type { Service } from './service.ts'
 
-/** What the server asks whether the database answers. */
-export interface HealthSource {
-  /** Rejects when the database does not answer. */
-  ping(): Promise<void>
-}
+const readiness = Type.Object({
+  ready: Type.Boolean(),
+  checks: Type.Array(Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.Optional(Type.String()) })),
+})
 
-/** `engine` is null while it is still starting, which it is as long as the database is away. */
-export function healthRoutes(app: FastifyInstance, engine: () => HealthSource | null): void {
-  app.get('/healthz', async (_request, reply) => {
-    const source = engine()
-    if (!source) return sendProblem(reply, new BelfryError('database_unavailable', 'waiting for the database'))
-    try {
-      await source.ping()
-    } catch (cause) {
-      return sendProblem(reply, new BelfryError('database_unavailable', 'the database does not answer', { cause }))
-    }
-    return { status: 'ok' }
-  })
+/** `service` is null while the engine is still starting, which it is as long as the database is away. */
+export function healthRoutes(app: App, service: () => Service | null): void {
+  app.get(
+    '/healthz',
+    {
+      config: { scope: null },
+      schema: {
+        tags: ['Health'],
+        summary: 'Whether the process and its database answer',
+        response: { 200: Type.Object({ status: Type.Literal('ok') }) },
+      },
+    },
+    async () => {
+      const engine = service()
+      if (engine === null) throw new BelfryError('database_unavailable', 'waiting for the database')
+      await engine.ping().catch((cause: unknown) => {
+        throw new BelfryError('database_unavailable', 'the database does not answer', { cause })
+      })
+      return { status: 'ok' as const }
+    },
+  )
+  app.get(
+    '/readyz',
+    {
+      config: { scope: null },
+      schema: {
+        tags: ['Health'],
+        summary: 'Whether this node can do its work, and what stands in its way',
+        response: { 200: readiness, 503: readiness },
+      },
+    },
+    async (_request, reply) => {
+      const engine = service()
+      if (engine === null) throw new BelfryError('database_unavailable', 'waiting for the database')
+      const found = await engine.readiness()
+      return reply.status(found.ready ? 200 : 503).send(found)
+    },
+  )
 }

@@ -1,18 +1,20 @@
 import type { AddressInfo } from 'node:net'
-import { BelfryError } from '@belfry/engine'
-import { fastify } from 'fastify'
-import { type HealthSource, healthRoutes } from './health.ts'
-import { sendProblem } from './problem.ts'
-
-export type { HealthSource } from './health.ts'
+import type { Belfry, Logger } from '@belfry/engine'
+import { type App, createApp } from './app.ts'
+import type { Service } from './service.ts'
 
 export interface ServerOptions {
   /** The engine once it has started; the server is there before it, to say that it is waiting. */
-  engine: () => HealthSource | null
+  belfry: () => Belfry | null
+  /** May do everything, for any tenant. Null: only the keys that the database knows are valid. */
+  adminKey: string | null
   /** All addresses of the machine unless given. */
   host?: string
   /** 0 picks a free one. */
   port: number
+  logger?: Logger
+  /** A request that has not arrived whole by then is cut off; 30 s unless given. */
+  requestTimeoutMs?: number
 }
 
 export interface Server {
@@ -21,18 +23,14 @@ export interface Server {
   stop(): Promise<void>
 }
 
-export async function startServer({ engine, host, port }: ServerOptions): Promise<Server> {
-  const app = fastify({ logger: false, return503OnClosing: true })
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(reply, new BelfryError('not_found', `there is no ${request.method} ${request.url.split('?')[0]}`)),
-  )
-  healthRoutes(app, engine)
+export async function startServer({ belfry, host, port, ...options }: ServerOptions): Promise<Server> {
+  const app = await createApp({ ...options, service: () => belfry() as unknown as Service | null })
   await listen(app, host, port)
   return { port: (app.server.address() as AddressInfo).port, stop: () => app.close() }
 }
 
 /** Both IP versions where the machine has them; some containers have no IPv6 at all. */
-async function listen(app: ReturnType<typeof fastify>, host: string | undefined, port: number): Promise<void> {
+async function listen(app: App, host: string | undefined, port: number): Promise<void> {
   if (host !== undefined) {
     await app.listen({ host, port })
     return

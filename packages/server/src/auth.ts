@@ -1,0 +1,108 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { BelfryError } from '@belfry/engine'
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import type { Limiter } from './rate-limit.ts'
+import type { Scope, Service, Tenant } from './service.ts'
+
+/** Who asks, for whom, and how the change log names them. */
+export interface Caller {
+  tenantId: number
+  tenant: string
+  actor: string
+  scopes: readonly Scope[]
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller
+    /** The engine, bound to the caller's tenant. */
+    tenant: Tenant
+    /** The engine as a whole: for routes of scope `admin`, which check for themselves what they may touch. */
+    service: Service
+  }
+  interface FastifyContextConfig {
+    /** What a key must be allowed to do; null: no key is needed. */
+    scope: Scope | null
+  }
+}
+
+export interface AuthOptions {
+  service: () => Service | null
+  /** Valid beside the keys that the database knows; null: there is none. */
+  adminKey: string | null
+  limiter: Limiter
+}
+
+const ADMIN: readonly Scope[] = ['admin']
+const IMPLIED: Record<Scope, readonly Scope[]> = {
+  read: ['read'],
+  write: ['write', 'read'],
+  worker: ['worker'],
+  admin: ['admin', 'write', 'worker', 'read'],
+}
+const DEFAULT_TENANT = 'default'
+
+export class Auth {
+  readonly #options: AuthOptions
+  readonly #adminDigest: Buffer | null
+
+  constructor(options: AuthOptions) {
+    this.#options = options
+    this.#adminDigest = options.adminKey === null ? null : digest(options.adminKey)
+  }
+
+  /** The hook of a route that needs a key with this scope. It runs before the body is read. */
+  hookFor(scope: Scope) {
+    return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
+      const service = this.#options.service()
+      if (service === null) {
+        done(new BelfryError('database_unavailable', 'this node is starting and waits for its database'))
+        return
+      }
+      this.#callerOf(service, request)
+        .then(async (caller) => {
+          if (!allows(caller.scopes, scope)) throw new BelfryError('forbidden', `this needs a key with scope ${scope}`)
+          await this.#options.limiter.admit(service, caller, reply)
+          request.caller = caller
+          request.service = service
+          request.tenant = service.tenant(caller)
+        })
+        .then(() => done(), done)
+    }
+  }
+
+  async #callerOf(service: Service, request: FastifyRequest): Promise<Caller> {
+    const key = bearerOf(request.headers.authorization)
+    const named = request.headers['belfry-tenant']
+    if (this.#isAdminKey(key)) return this.#adminOf(service, typeof named === 'string' ? named : DEFAULT_TENANT)
+    const found = await service.admin.apiKeys.authenticate(key)
+    if (found === null) throw new BelfryError('unauthorized', 'the API key is unknown, expired or revoked')
+    const { tenantId, tenant, scopes, prefix } = found
+    if (named !== undefined && named !== tenant)
+      throw new BelfryError('forbidden', 'this key is for one tenant; only the admin key acts for others')
+    return { tenantId, tenant, scopes, actor: prefix }
+  }
+
+  async #adminOf(service: Service, name: string): Promise<Caller> {
+    const tenant = await service.admin.tenants.named(name)
+    if (tenant === null) throw new BelfryError('not_found', 'there is no tenant of the name that Belfry-Tenant says')
+    return { tenantId: tenant.id, tenant: tenant.name, scopes: ADMIN, actor: 'admin' }
+  }
+
+  /** Digests are compared, so that neither the time nor the length tells anything about the key. */
+  #isAdminKey(key: string): boolean {
+    return this.#adminDigest !== null && timingSafeEqual(digest(key), this.#adminDigest)
+  }
+}
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+function bearerOf(header: string | undefined): string {
+  const key = /^bearer +(\S{1,512})$/i.exec(header ?? '')?.[1]
+  if (key !== undefined) return key
+  const message = header === undefined ? 'is missing' : 'is not of the form Bearer <key>'
+  throw new BelfryError('unauthorized', `the header Authorization ${message}`)
+}
+
+const allows = (scopes: readonly Scope[], wanted: Scope): boolean =>
+  scopes.some((scope) => IMPLIED[scope]?.includes(wanted))

@@ -1,0 +1,124 @@
+import { BelfryError, type Complaint, nearestName } from '@belfry/engine'
+import type { TSchema } from 'typebox'
+import type { TLocalizedValidationError } from 'typebox/error'
+
+/** Nobody reads more, and a body with a million mistakes must not become a larger answer. */
+export const MAX_COMPLAINTS = 100
+
+export function refusal(complaints: Complaint[]): BelfryError {
+  const [first] = complaints
+  const place = first?.path ? `${first.path}: ` : ''
+  const hint = first?.suggestion === undefined ? '' : `; did you mean ${first.suggestion}?`
+  const more = complaints.length > 1 ? ` (and ${complaints.length - 1} more)` : ''
+  return new BelfryError('invalid_request', `${place}${first?.message}${hint}${more}`, { complaints })
+}
+
+export const notAnObject = (value: unknown): Complaint => ({
+  path: '',
+  message: value === null || value === undefined ? 'a body is needed: an object of JSON' : 'the body must be an object',
+})
+
+/** What a validator found, in the words and with the paths that the engine uses for its own complaints. */
+export function complaintsOf(schema: TSchema, errors: TLocalizedValidationError[], value: unknown): Complaint[] {
+  const complaints: Complaint[] = []
+  // Within alternatives each says why it was not meant; the one that stands for all of them is enough.
+  const alternatives = errors
+    .filter(({ keyword }) => keyword === 'anyOf')
+    .map(({ schemaPath }) => `${schemaPath}/anyOf`)
+  for (const error of errors) {
+    if (alternatives.some((path) => error.schemaPath.startsWith(path))) continue
+    complaints.push(...complaintsOfOne(schema, error, value))
+    if (complaints.length >= MAX_COMPLAINTS) break
+  }
+  return complaints.slice(0, MAX_COMPLAINTS)
+}
+
+function complaintsOfOne(schema: TSchema, error: TLocalizedValidationError, value: unknown): Complaint[] {
+  const { instancePath, schemaPath, message } = error
+  const path = keysOf(instancePath).reduce(joined, '')
+  const found = valueAt(value, instancePath)
+  switch (error.keyword) {
+    // Each unknown name is said twice: here, and together with the others below.
+    case 'boolean':
+      return []
+    case 'additionalProperties': {
+      const known = Object.keys((valueAt(schema, schemaPath.slice(1)) as { properties?: object }).properties ?? {})
+      return error.params.additionalProperties.map((name) =>
+        complaint(joined(path, name), 'there is no such field', nearestName(name, known)),
+      )
+    }
+    case 'required':
+      return error.params.requiredProperties.map((name) => complaint(joined(path, name), 'is missing'))
+    case 'enum':
+      return [oneOf(path, error.params.allowedValues, found)]
+    case 'const':
+      return [oneOf(path, [error.params.allowedValue], found)]
+    case 'type':
+      if (path === '') return [notAnObject(found)]
+      return [complaint(path, `must be ${articled(error.params.type)}, not ${shown(found)}`)]
+    case 'anyOf':
+      return [complaint(path, `has none of the forms it may have`)]
+    default:
+      return [complaint(path, message)]
+  }
+}
+
+function oneOf(path: string, allowed: unknown[], value: unknown): Complaint {
+  const words = allowed.map(String)
+  const choice = words.length > 1 ? `one of ${words.join(', ')}` : words.join()
+  const suggestion = typeof value === 'string' ? nearestName(value, words) : undefined
+  return complaint(path, `must be ${choice}, not ${shown(value)}`, suggestion)
+}
+
+const complaint = (path: string, message: string, suggestion?: string): Complaint =>
+  suggestion === undefined ? { path, message } : { path, message, suggestion }
+
+const WORDS: Record<string, string> = {
+  string: 'a text',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+}
+
+const articled = (type: string | string[]): string =>
+  (Array.isArray(type) ? type : [type]).map((one) => WORDS[one] ?? one).join(' or ')
+
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  const text = JSON.stringify(value) ?? 'nothing'
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text
+}
+
+const keysOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+
+/** A path that can be read and copied, whatever the key is. */
+function joined(path: string, key: string): string {
+  if (/^\d+$/.test(key)) return `${path}[${key}]`
+  if (!/^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key)) return `${path}[${shown(key)}]`
+  return path === '' ? key : `${path}.${key}`
+}
+
+function valueAt(value: unknown, pointer: string): unknown {
+  return keysOf(pointer).reduce<unknown>((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], value)
+}
+
+/** PostgreSQL's text holds neither NUL nor half of a surrogate pair; such a text is refused before it comes near one. */
+export function findUnstorable(value: unknown, path = ''): Complaint | null {
+  if (typeof value === 'string') {
+    if (value.isWellFormed() && !value.includes('\0')) return null
+    return { path, message: 'contains a NUL character or half of a surrogate pair, which cannot be stored' }
+  }
+  if (typeof value !== 'object' || value === null) return null
+  for (const [key, member] of Object.entries(value)) {
+    const found = findUnstorable(key, path) ?? findUnstorable(member, joined(path, key))
+    if (found !== null) return found
+  }
+  return null
+}

@@ -1,0 +1,108 @@
+import { Type } from 'typebox'
+import { jobId, runId } from './ids.ts'
+import { instant, nullable } from './page.ts'
+
+const RUN_STATUSES = [
+  'waiting',
+  'blocked',
+  'ready',
+  'running',
+  'succeeded',
+  'failed',
+  'canceled',
+  'lost',
+  'skipped',
+] as const
+const FAILURE_CLASSES = [
+  'timeout',
+  'network',
+  'http_4xx',
+  'http_5xx',
+  'rate_limited',
+  'handler_error',
+  'lease_expired',
+  'canceled',
+  'lost',
+  'circuit_open',
+  'invalid_target',
+  'start_deadline',
+] as const
+const CAUSES = ['schedule', 'create', 'trigger', 'backfill', 'chain', 'catch_up'] as const
+
+export const runStatus = Type.Enum([...RUN_STATUSES], { description: 'Where the run is, or how it ended.' })
+export const failureClass = Type.Enum([...FAILURE_CLASSES], {
+  description: 'What kind of failure the last attempt was.',
+})
+
+const SUMMARY = {
+  id: runId,
+  jobId,
+  tenant: Type.String(),
+  nominalAt: instant('The instant it was meant for.'),
+  dueAt: instant('When it may start; of a run that is over, when its last attempt might.'),
+  status: runStatus,
+  attempt: Type.Integer({ description: 'The number of its latest attempt; 0 before the first.' }),
+  failures: Type.Integer({ description: 'How many attempts have failed and counted.' }),
+  queue: Type.String(),
+  cause: nullable(Type.String({ description: `Why it exists: ${CAUSES.join(', ')}.` })),
+  jobVersion: Type.Integer(),
+  result: Type.Unknown(),
+  progress: Type.Unknown(),
+  failureClass: nullable(Type.String({ description: `One of ${FAILURE_CLASSES.join(', ')}.` })),
+  error: nullable(Type.String()),
+  finishedAt: nullable(instant('When it ended.')),
+}
+
+/** A run as lists show it. */
+export const runSummary = Type.Object(SUMMARY, { title: 'RunSummary' })
+
+const response = Type.Object(
+  {
+    headers: Type.Record(Type.String(), Type.String()),
+    body: Type.String({ description: 'The first 4 KiB, secrets left out.' }),
+    truncated: Type.Boolean(),
+    timings: Type.Record(Type.String(), Type.Number(), {
+      description: 'Milliseconds: dnsMs, connectMs, firstByteMs, totalMs.',
+    }),
+  },
+  { description: 'What an HTTP target answered.' },
+)
+
+const attempt = Type.Object(
+  {
+    number: Type.Integer({ description: '0: the run ended without ever being performed.' }),
+    counted: Type.Boolean({ description: 'Whether it used up one of `maxAttempts`.' }),
+    status: Type.String({ description: 'How it ended.' }),
+    failureClass: nullable(Type.String()),
+    error: nullable(Type.String()),
+    statusCode: nullable(Type.Integer()),
+    holder: nullable(Type.String()),
+    leasedAt: nullable(instant('When it was given to somebody.')),
+    startedAt: nullable(instant('When it began.')),
+    finishedAt: instant('When it ended.'),
+    durationMs: nullable(Type.Integer()),
+    response: Type.Optional(Type.Union([response, Type.Null()])),
+  },
+  { title: 'Attempt' },
+)
+
+export const run = Type.Object(
+  {
+    ...SUMMARY,
+    cancelRequested: Type.Boolean(),
+    leaseUntil: nullable(instant('Until when its worker has it without another heartbeat.')),
+    attempts: Type.Array(attempt, {
+      description: 'Those that have ended, oldest first; of very many, the last thousand.',
+    }),
+  },
+  { title: 'Run' },
+)
+
+export const logLine = Type.Object(
+  {
+    attempt: Type.Integer(),
+    at: instant('When it was written.'),
+    message: Type.String(),
+  },
+  { title: 'LogLine' },
+)

@@ -1,0 +1,107 @@
+import type { Belfry, JobInput } from '@belfry/engine'
+
+/**
+ * What the routes ask of the engine, as they see it. The engine's own classes fit these shapes; nothing here decides
+ * anything.
+ */
+export type Scope = 'read' | 'write' | 'worker' | 'admin'
+
+export interface Page<Item> {
+  items: Item[]
+  nextCursor: string | null
+}
+
+export interface PageRequest {
+  limit?: number
+  cursor?: string
+}
+
+export type JobView = NonNullable<Awaited<ReturnType<Belfry['jobs']['get']>>>
+export type RunView = NonNullable<Awaited<ReturnType<Belfry['runs']['get']>>>
+export type RunSummary = Awaited<ReturnType<Belfry['runs']['list']>>['items'][number]
+export type LogView = Awaited<ReturnType<Belfry['runs']['logs']>>[number]
+export type DeadLetterView = Awaited<ReturnType<Belfry['deadLetters']['list']>>['items'][number]
+export type JobStatus = Awaited<ReturnType<Belfry['jobs']['cancel']>>['status']
+
+export interface ChangeView {
+  changedAt: Date
+  action: string
+  actor: string
+  before: unknown
+  after: unknown
+}
+
+export interface CreatedJob {
+  jobId: string
+  deduplicated: boolean
+  status: string
+  nextRunAt: Date | null
+}
+
+/** Filters come from a query whose schema has checked them. */
+type Filter = PageRequest & Record<string, unknown>
+
+export interface TenantJobs {
+  create(input: JobInput, options?: { idempotencyKey?: string }): Promise<CreatedJob>
+  createMany(inputs: readonly JobInput[]): Promise<{ jobId: string; deduplicated: boolean }[]>
+  get(id: string): Promise<JobView>
+  list(filter: Filter): Promise<Page<JobView>>
+  upsert(name: string, input: JobInput): Promise<{ jobId: string; created: boolean; version: number }>
+  update(id: string, patch: Partial<JobInput>, options?: { ifVersion?: number }): Promise<{ version: number }>
+  delete(id: string): Promise<void>
+  cancel(id: string, options?: { running?: 'cancel' | 'finish' }): Promise<{ status: JobStatus }>
+  pause(id: string, options?: { reason?: string }): Promise<{ status: JobStatus }>
+  resume(id: string): Promise<{ status: JobStatus }>
+  trigger(id: string, options?: { payload?: unknown }): Promise<{ runId: string }>
+  changes(id: string, page: PageRequest): Promise<Page<ChangeView>>
+}
+
+/** Everything one tenant has. A foreign id is not found, exactly like one that never was. */
+export interface Tenant {
+  jobs: TenantJobs
+  runs: {
+    get(id: string): Promise<RunView>
+    list(filter: Filter): Promise<Page<RunSummary>>
+    logs(id: string): Promise<LogView[]>
+    cancel(id: string): Promise<{ status: string }>
+    retry(id: string): Promise<{ runId: string }>
+  }
+  deadLetters: {
+    list(filter: Filter): Promise<Page<DeadLetterView>>
+    get(runId: string): Promise<DeadLetterView>
+    redrive(what: {
+      filter?: object
+      runIds?: string[]
+      dryRun?: boolean
+    }): Promise<{ count: number; runIds: string[] }>
+    delete(runId: string): Promise<void>
+  }
+}
+
+interface Authenticated {
+  tenantId: number
+  tenant: string
+  scopes: Scope[]
+  prefix: string
+  keyId: string
+}
+
+interface Quotas {
+  requestsPerSecond?: number | null
+  createsPerSecond?: number | null
+}
+
+interface TenantRecord {
+  id: number
+  name: string
+}
+
+export interface Service {
+  ping(): Promise<void>
+  readiness(): Promise<{ ready: boolean; checks: { name: string; ok: boolean; detail?: string }[] }>
+  tenant(caller: { tenantId: number; tenant: string; actor: string }): Tenant
+  admin: {
+    apiKeys: { authenticate(key: string): Promise<Authenticated | null> }
+    tenants: { quotasOf(tenantId: number): Promise<Quotas>; named(name: string): Promise<TenantRecord | null> }
+  }
+}
