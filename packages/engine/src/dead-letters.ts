@@ -21,6 +21,6 @@ export class DeadLetters {
 
   /** Opens the run of a dead letter again. */
   redrive(runId: string): Promise<{ runId: string }> {
-    return this.#engine.runChanges.retry(runId)
+    return this.#engine.runChanges.retry(runId, 'library')
   }
 }

@@ -57,6 +57,7 @@ export class Jobs {
       jobId,
       (definitionJson, nominalAt) => mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt }),
       (job, tenantId) => registry.queueId(tenantId, job.queue),
+      'library',
     )
   }
 
@@ -64,7 +65,7 @@ export class Jobs {
   async cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
     const { running = 'cancel' } = checkedOptions(options, ['running'])
     if (running !== 'cancel' && running !== 'finish') throw invalidArgument('running', 'must be cancel or finish')
-    return this.#engine.jobChanges.cancel(jobId, running)
+    return this.#engine.jobChanges.cancel(jobId, running, 'library')
   }
 
   /** No new runs until resumed; retries of existing ones go on. */
@@ -73,16 +74,16 @@ export class Jobs {
     const complaints = new Complaints()
     if (reason !== undefined) readText(complaints, 'reason', reason, MAX_REASON)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
-    return this.#engine.jobChanges.pause(jobId, reason ?? null)
+    return this.#engine.jobChanges.pause(jobId, reason ?? null, 'library')
   }
 
   /** Goes on from now. */
   resume(jobId: string): Promise<{ status: JobStatus }> {
-    return this.#engine.jobChanges.resume(jobId)
+    return this.#engine.jobChanges.resume(jobId, 'library')
   }
 
   /** One run now, beside the schedule. */
   trigger(jobId: string): Promise<{ runId: string }> {
-    return this.#engine.jobChanges.trigger(jobId)
+    return this.#engine.jobChanges.trigger(jobId, 'library')
   }
 }

@@ -34,11 +34,11 @@ export class Runs {
 
   /** A waiting run is gone at once; a running one is asked to stop. */
   cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
-    return this.#engine.runChanges.cancel(runId)
+    return this.#engine.runChanges.cancel(runId, 'library')
   }
 
   /** Opens a failed or lost run again: same id, new attempts. */
   retry(runId: string): Promise<{ runId: string }> {
-    return this.#engine.runChanges.retry(runId)
+    return this.#engine.runChanges.retry(runId, 'library')
   }
 }

@@ -1,4 +1,5 @@
 import { cancelRuns, recordCanceledOneOff } from '../attempts/cancel-runs.sql.ts'
+import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
 import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
@@ -37,6 +38,8 @@ interface Locked {
   job: JobRow
   timer: LockedTimer | null
   ready: ReadyRun[]
+  /** Writes the change down in its own transaction. */
+  record(action: string, before: unknown, after: unknown): Promise<void>
   /** Timers that others should know of after the commit. */
   wake: [shard: number, dueAt: Instant][]
   now: Instant
@@ -44,11 +47,14 @@ interface Locked {
 
 const LOCK_TIMEOUT_MS = 5_000
 const FOREVER = Number.POSITIVE_INFINITY
+const STATUS_NAMES: readonly JobStatus[] = ['active', 'paused', 'completed', 'canceled']
+
+const statusOf = ({ status, pauseReason }: JobRow) => ({ status: STATUS_NAMES[status], reason: pauseReason })
 
 /**
  * Changes of jobs that exist. Each is one transaction that takes the timer first (it is the job's lock), decides under the
  * old definition every nominal time up to its own instant, and only then changes anything; so no pending time is lost or
- * doubled by an edit.
+ * doubled by an edit. Each writes down who did it (`by`); what changes nothing leaves no row.
  */
 export class JobChanges {
   readonly #deps: JobChangesDeps
@@ -57,19 +63,20 @@ export class JobChanges {
     this.#deps = deps
   }
 
-  async pause(jobId: string, reason: string | null): Promise<{ status: JobStatus }> {
-    return this.#change(jobId, async (tx, { job, timer, now }) => {
+  async pause(jobId: string, reason: string | null, by: string): Promise<{ status: JobStatus }> {
+    return this.#change(jobId, by, async (tx, { job, timer, record, now }) => {
       if (job.status === JOB_STATUS.paused) return { status: 'paused' }
       this.#mustHaveFuture(job, timer)
       await writeTimer(tx, { ...(timer as LockedTimer), dueAt: FOREVER })
       await writeJob(tx, { ...job, status: JOB_STATUS.paused, pauseReason: reason }, now)
+      await record('pause', statusOf(job), { status: 'paused', reason })
       return { status: 'paused' }
     })
   }
 
   /** From now on, unless asked otherwise: what fell into the pause is one skip. */
-  async resume(jobId: string): Promise<{ status: JobStatus }> {
-    return this.#change(jobId, async (tx, { job, timer, wake, now }) => {
+  async resume(jobId: string, by: string): Promise<{ status: JobStatus }> {
+    return this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
       if (job.status !== JOB_STATUS.paused) {
         this.#mustHaveFuture(job, timer)
         return { status: 'active' }
@@ -79,16 +86,19 @@ export class JobChanges {
       if (paused.scheduleId === null || paused.nominalAt === null) {
         const dueAt = Math.max(now, paused.nominalAt ?? now)
         await writeTimer(tx, { ...paused, dueAt })
+        await record('resume', statusOf(job), { status: 'active', reason: null })
         wake.push([paused.shard, dueAt])
         return { status: 'active' }
       }
-      return { status: await this.#resumeFromNow(tx, { job, timer: paused, wake, now }) }
+      const status = await this.#resumeFromNow(tx, { job, timer: paused, wake, now })
+      await record('resume', statusOf(job), { status, reason: null })
+      return { status }
     })
   }
 
   async #resumeFromNow(
     tx: Transaction,
-    { job, timer: paused, wake, now }: Omit<Locked, 'ready'> & { timer: LockedTimer },
+    { job, timer: paused, wake, now }: Omit<Locked, 'ready' | 'record'> & { timer: LockedTimer },
   ): Promise<JobStatus> {
     const known = await this.#scheduleOf(paused)
     const from = paused.nominalAt as Instant
@@ -115,9 +125,9 @@ export class JobChanges {
   }
 
   /** No more runs. Those that nobody performs yet go; performed ones are asked to stop, unless they may finish. */
-  async cancel(jobId: string, running: 'cancel' | 'finish'): Promise<{ status: JobStatus }> {
+  async cancel(jobId: string, running: 'cancel' | 'finish', by: string): Promise<{ status: JobStatus }> {
     const { shards, cancelGraceMs, wakeups } = this.#deps
-    const { status, asked } = await this.#change(jobId, async (tx, { job, timer, ready, now }) => {
+    const { status, asked } = await this.#change(jobId, by, async (tx, { job, timer, ready, record, now }) => {
       if (job.status === JOB_STATUS.canceled) return { status: 'canceled' as const, asked: [] }
       if (timer) await removeTimer(tx, job.shard, job.jobId)
       if (timer && job.oneOff) await recordCanceledOneOff(tx, timer, now)
@@ -140,6 +150,7 @@ export class JobChanges {
           jobId,
         })
       }
+      await record('cancel', statusOf(job), { status: 'canceled', running })
       return { status: 'canceled' as const, asked }
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
@@ -147,10 +158,11 @@ export class JobChanges {
   }
 
   /** One run now, beside the schedule. Its nominal time is its own: never one that the schedule has. */
-  async trigger(jobId: string): Promise<{ runId: string }> {
+  async trigger(jobId: string, by: string): Promise<{ runId: string }> {
     return this.#change(
       jobId,
-      async (tx, { job, timer, ready, now }) => {
+      by,
+      async (tx, { job, timer, ready, record, now }) => {
         const at = this.#mustHaveFuture(job, timer)
         const known = at.scheduleId === null ? null : await this.#scheduleOf(at)
         if (at.overlap === OVERLAP.skip && (await isAlive(tx, at.shard, at.jobId))) {
@@ -163,7 +175,9 @@ export class JobChanges {
           throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
         await writeTimer(tx, { ...at, lastTriggerAt: nominalAt })
         ready.push(run)
-        return { runId: runIdOf(jobId, nominalAt) }
+        const runId = runIdOf(jobId, nominalAt)
+        await record('trigger', undefined, { runId })
+        return { runId }
       },
       'decide nothing',
     )
@@ -172,12 +186,13 @@ export class JobChanges {
   /** A new version of the definition. What was due under the old one has been decided under the old one. */
   async update(
     jobId: string,
-    merge: (definitionJson: string, nominalAt: Instant | null) => UnderstoodJob,
+    merge: (definitionJson: string, nominalAt: Instant | null, version: number) => UnderstoodJob,
     queueIdOf: (job: UnderstoodJob, tenantId: number) => Promise<number>,
+    by: string,
   ): Promise<{ version: number }> {
-    return this.#change(jobId, async (tx, { job, timer, wake, now }) => {
+    return this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
       const at = this.#mustHaveFuture(job, timer, 'already_due')
-      const understood = merge(job.definitionJson, at.nominalAt)
+      const understood = merge(job.definitionJson, at.nominalAt, job.version)
       const version = job.version + 1
       const next = { ...job, version, definitionJson: understood.definitionJson }
       await writeJob(tx, next, now)
@@ -192,6 +207,7 @@ export class JobChanges {
       }
       const planned = await this.#replanned(common, understood, job.status === JOB_STATUS.paused, now)
       await writeTimer(tx, planned)
+      await record('update', JSON.parse(job.definitionJson), JSON.parse(understood.definitionJson))
       wake.push([planned.shard, planned.dueAt])
       return { version }
     })
@@ -245,6 +261,7 @@ export class JobChanges {
 
   async #change<Result>(
     jobId: string,
+    by: string,
     work: (tx: Transaction, locked: Locked) => Promise<Result>,
     pending: 'decide' | 'decide nothing' = 'decide',
   ): Promise<Result> {
@@ -263,7 +280,18 @@ export class JobChanges {
         ready.push(...decided.ready)
         timer = decided.timer as LockedTimer | null
       }
-      return work(tx, { job, timer, ready, wake, now })
+      const record = (action: string, before: unknown, after: unknown) =>
+        recordChange(tx, {
+          tenantId: job.tenantId,
+          subject: 'job',
+          subjectId: id,
+          action,
+          actor: by,
+          before,
+          after,
+          at: now,
+        })
+      return work(tx, { job, timer, ready, record, wake, now })
     })
     for (const run of ready) wakeups.ready(run)
     for (const [shard, dueAt] of wake) wakeups.timer(shard, dueAt)
