@@ -15,6 +15,7 @@ import { clientErrorHandler } from './client-error.ts'
 import { healthRoutes } from './health.ts'
 import { parseJsonBody } from './json-body.ts'
 import { RouteTable } from './not-found.ts'
+import { describeRoutes, openApiRoutes } from './openapi.ts'
 import { answerError } from './problem.ts'
 import { Limiter } from './rate-limit.ts'
 import { allRoutes } from './routes/index.ts'
@@ -92,8 +93,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     done()
   })
 
+  await describeRoutes(app)
   healthRoutes(app, service)
   allRoutes(app, { limiter })
+  openApiRoutes(app)
   await app.ready()
   return app
 }

@@ -76,6 +76,67 @@ export interface Tenant {
     }): Promise<{ count: number; runIds: string[] }>
     delete(runId: string): Promise<void>
   }
+  queues: {
+    list(page: PageRequest): Promise<Page<QueueView>>
+    get(name: string): Promise<QueueView>
+    put(name: string, options: { kind?: 'worker' | 'http' }): Promise<QueueView>
+    pause(name: string, options?: { reason?: string }): Promise<QueueView>
+    resume(name: string): Promise<QueueView>
+    purge(name: string): Promise<{ purged: number }>
+    delete(name: string): Promise<void>
+  }
+  payloads: {
+    put(bytes: Buffer, contentType: string): Promise<{ payloadRef: string; size: number; expiresAt: Date }>
+    get(ref: string): Promise<{ bytes: Buffer; contentType: string; size: number; expiresAt: Date } | null>
+    delete(ref: string): Promise<boolean>
+  }
+  secrets: {
+    put(name: string, value: string): Promise<void>
+    list(): Promise<{ name: string; updatedAt: Date }[]>
+    delete(name: string): Promise<boolean>
+  }
+  signingKeys: {
+    list(): Promise<SigningKeyView[]>
+    rotate(overlapMs: number): Promise<SigningKeyView>
+  }
+  circuits: {
+    list(): Promise<CircuitView[]>
+    reset(origin: string): Promise<boolean>
+  }
+}
+
+interface QueueView {
+  name: string
+  kind: string | null
+  shared: boolean
+  paused: boolean
+  pausedAt: Date | null
+  pauseReason: string | null
+  createdAt: Date
+}
+
+interface SigningKeyView {
+  id: string
+  createdAt: Date
+  expiresAt: Date | null
+  secret: string
+}
+
+interface CircuitView {
+  origin: string
+  state: string
+  openedAt: Date
+  probeAt: Date
+  failures: number
+  reason: string
+}
+
+interface NodeView {
+  id: string
+  roles: string[]
+  address: string | null
+  startedAt: Date
+  pulsedAt: Date
 }
 
 interface Authenticated {
@@ -99,6 +160,8 @@ interface TenantRecord {
 export interface Service {
   ping(): Promise<void>
   readiness(): Promise<{ ready: boolean; checks: { name: string; ok: boolean; detail?: string }[] }>
+  nodes(): Promise<NodeView[]>
+  completeCallback(token: string, body: { status: string; result?: unknown; error?: unknown }): Promise<unknown>
   tenant(caller: { tenantId: number; tenant: string; actor: string }): Tenant
   admin: {
     apiKeys: { authenticate(key: string): Promise<Authenticated | null> }

@@ -29,3 +29,10 @@ export function nullable<Schema extends TSchema>(schema: Schema) {
 /** An instant: RFC 3339, UTC. */
 export const instant = (description: string) =>
   Type.Unsafe<Date>({ type: 'string', format: 'date-time', description, examples: ['2026-12-01T09:00:00.000Z'] })
+
+/** An instant that somebody gives. */
+export const instantText = (description: string) =>
+  Type.String({ format: 'date-time', maxLength: 64, description, examples: ['2026-12-01T09:00:00Z'] })
+
+/** The answer of 204. */
+export const noContent = Type.Unsafe<undefined>({ type: 'null', description: 'Done.' })

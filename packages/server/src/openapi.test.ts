@@ -1,0 +1,38 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { createApp } from './app.ts'
+import type { OpenApiDocument } from './openapi-document.ts'
+
+async function setup() {
+  const app = await createApp({ service: () => null, adminKey: null })
+  onTestFinished(() => app.close())
+  const document = (await app.inject({ url: '/openapi.json' })).json<OpenApiDocument>()
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ title: `${method.toUpperCase()} ${path}`, ...operation })),
+  )
+  return { app, document, operations }
+}
+
+test('every operation says what it does, which scope it needs and what can go wrong', async () => {
+  const { document, operations } = await setup()
+  expect(document.openapi).toBe('3.1.0')
+  for (const operation of operations) {
+    expect(operation.summary, operation.title).toBeTruthy()
+    expect(operation.tags, operation.title).toHaveLength(1)
+    expect(operation, operation.title).toHaveProperty('x-belfry-scope')
+    const statuses = Object.keys(operation.responses)
+    expect(statuses, operation.title).toContain('503')
+    if (operation['x-belfry-scope'] !== null)
+      expect(statuses, operation.title).toEqual(expect.arrayContaining(['401', '403']))
+  }
+  const ids = operations.map(({ operationId }) => operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+})
+
+test('every reference of the document leads somewhere', async () => {
+  const { document } = await setup()
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)]
+  expect(references.length).toBeGreaterThan(10)
+  const components = document.components as Record<string, Record<string, unknown>>
+  for (const [, kind = '', name = ''] of references) expect(components[kind]?.[name], name).toBeDefined()
+  expect(JSON.stringify(document)).not.toContain('x-optional-body')
+})
