@@ -10,6 +10,8 @@ export interface Caller {
   tenant: string
   actor: string
   scopes: readonly Scope[]
+  /** Asks with the installation's own key, which may see and change every tenant. */
+  isInstallation: boolean
 }
 
 declare module 'fastify' {
@@ -80,13 +82,13 @@ export class Auth {
     const { tenantId, tenant, scopes, prefix } = found
     if (named !== undefined && named !== tenant)
       throw new BelfryError('forbidden', 'this key is for one tenant; only the admin key acts for others')
-    return { tenantId, tenant, scopes, actor: prefix }
+    return { tenantId, tenant, scopes, actor: prefix, isInstallation: false }
   }
 
   async #adminOf(service: Service, name: string): Promise<Caller> {
     const tenant = await service.admin.tenants.named(name)
     if (tenant === null) throw new BelfryError('not_found', 'there is no tenant of the name that Belfry-Tenant says')
-    return { tenantId: tenant.id, tenant: tenant.name, scopes: ADMIN, actor: 'admin' }
+    return { tenantId: tenant.id, tenant: tenant.name, scopes: ADMIN, actor: 'admin', isInstallation: true }
   }
 
   /** Digests are compared, so that neither the time nor the length tells anything about the key. */
