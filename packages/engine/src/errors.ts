@@ -22,7 +22,7 @@ export const ERRORS = {
   quota_exceeded: { status: 429, title: 'A quota of the tenant is used up' },
   queue_kind: { status: 409, title: 'The queue is of the other kind' },
   not_empty: { status: 409, title: 'It still holds something' },
-  name_taken: { status: 409, title: 'Another job has this name' },
+  name_taken: { status: 409, title: 'The name is taken' },
   idempotency_mismatch: { status: 422, title: 'The idempotency key was used with another request' },
   in_progress: { status: 409, title: 'The same request is still under way' },
   already_finished: { status: 409, title: 'It has finished already' },
@@ -36,6 +36,7 @@ export const ERRORS = {
   migration_failed: { status: 500, title: 'The schema cannot be brought up to date' },
   schema_too_new: { status: 500, title: 'The schema is newer than this program' },
   internal_error: { status: 500, title: 'Something went wrong inside Belfry' },
+  cannot_decrypt: { status: 500, title: 'What was sealed cannot be opened' },
   embedded_database: { status: 500, title: 'The embedded database cannot be started' },
 } as const
 

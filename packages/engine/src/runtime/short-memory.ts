@@ -1,0 +1,42 @@
+import type { Clock, Instant } from './clock.ts'
+
+export interface ShortMemoryOptions {
+  clock: Clock
+  /** How long an answer may be used, counted from when it was asked for. */
+  keepMs: number
+  maxEntries: number
+}
+
+/**
+ * Remembers answers for a short while, so that a busy caller does not ask the database every time. Callers at the same time
+ * share one question. What is forgotten while it is being asked for is not remembered.
+ */
+export class ShortMemory<Value> {
+  readonly #options: ShortMemoryOptions
+  readonly #entries = new Map<string, { askedAt: Instant; answer: Promise<Value> }>()
+
+  constructor(options: ShortMemoryOptions) {
+    this.#options = options
+  }
+
+  get(key: string, ask: () => Promise<Value>): Promise<Value> {
+    const { clock, keepMs, maxEntries } = this.#options
+    const askedAt = clock.now()
+    const known = this.#entries.get(key)
+    if (known !== undefined && askedAt - known.askedAt < keepMs) return known.answer
+    // Deleted first, so that the order of the entries is that of their questions and the first one is the oldest.
+    this.#entries.delete(key)
+    const [oldest] = this.#entries.size < maxEntries ? [] : this.#entries.keys()
+    if (oldest !== undefined) this.#entries.delete(oldest)
+    const entry = { askedAt, answer: ask() }
+    this.#entries.set(key, entry)
+    entry.answer.catch(() => {
+      if (this.#entries.get(key) === entry) this.#entries.delete(key)
+    })
+    return entry.answer
+  }
+
+  forget(key: string): void {
+    this.#entries.delete(key)
+  }
+}
