@@ -1,0 +1,131 @@
+import type { Dispatcher } from 'undici'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { ConnectTimings } from './connector.ts'
+import type { Deadlines, Expiring } from './deadlines.ts'
+
+/** Nobody looks at more; a target that sends more is cut off. */
+const MAX_READ_BYTES = 1024 * 1024
+
+export type Break = 'timeout' | 'canceled' | 'error'
+
+/**
+ * One request and what came of it, from before it is prepared until it has ended; it ends once. undici calls it as its
+ * handler, in the form that passes raw headers: the other form costs two more objects and a parse per call.
+ */
+export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHandler {
+  readonly deadline: Instant
+  readonly done: Promise<void>
+  /** 0 until the target has answered. */
+  statusCode = 0
+  headers: Buffer[] = []
+  /** The beginning of the body, in the pieces it came in. */
+  readonly chunks: Buffer[] = []
+  isTruncated = false
+  /** Any byte may have been sent. */
+  isWritten = false
+  /** How it was broken off, if it was. */
+  broken: Break | null = null
+  error: Error | null = null
+  dnsMs?: number
+  connectMs?: number
+  startedAt: Instant
+  firstByteAt: Instant = 0
+  endedAt: Instant = 0
+  /** How much of the body is kept. */
+  keepBytes = 4_096
+  readonly #clock: Clock
+  readonly #deadlines: Deadlines
+  readonly #signal: AbortSignal | null
+  #keptBytes = 0
+  #readBytes = 0
+  #abort: ((error?: Error) => void) | null = null
+  #resolve!: () => void
+
+  constructor(deps: { clock: Clock; deadlines: Deadlines }, until: { deadline: Instant; signal: AbortSignal | null }) {
+    this.#clock = deps.clock
+    this.#deadlines = deps.deadlines
+    this.deadline = until.deadline
+    this.#signal = until.signal
+    this.startedAt = deps.clock.now()
+    this.done = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    if (until.signal?.aborted) this.#end('canceled')
+    else if (until.deadline <= this.startedAt) this.#end('timeout')
+    else {
+      deps.deadlines.add(this)
+      until.signal?.addEventListener('abort', this.#cancel)
+    }
+  }
+
+  get isOver(): boolean {
+    return this.endedAt !== 0
+  }
+
+  expire(): void {
+    this.#breakOff('timeout')
+  }
+
+  readonly #cancel = (): void => this.#breakOff('canceled')
+
+  fail(error: Error): void {
+    this.onError(error)
+  }
+
+  onConnect(abort: (error?: Error) => void): void {
+    // Thrown, since aborting here would close a connection that others can use.
+    if (this.isOver) throw new Error('the call has ended already')
+    if (this.isWritten) throw new Error('the request was sent already')
+    this.#abort = abort
+    this.isWritten = true
+  }
+
+  onHeaders(statusCode: number, headers: Buffer[]): boolean {
+    if (statusCode < 200) return true
+    this.statusCode = statusCode
+    this.headers = headers
+    this.firstByteAt = this.#clock.now()
+    return true
+  }
+
+  onData(chunk: Buffer): boolean {
+    this.#readBytes += chunk.length
+    const room = this.keepBytes - this.#keptBytes
+    if (room > 0) {
+      const kept = chunk.length <= room ? chunk : chunk.subarray(0, room)
+      this.chunks.push(kept)
+      this.#keptBytes += kept.length
+    }
+    if (chunk.length > room) this.isTruncated = true
+    if (this.#readBytes > MAX_READ_BYTES) {
+      this.#end(null)
+      this.#abort?.()
+    }
+    return true
+  }
+
+  onComplete(): void {
+    this.#end(null)
+  }
+
+  onError(error: Error): void {
+    if (this.isOver) return
+    this.error = error
+    this.#end('error')
+  }
+
+  #breakOff(broken: Break): void {
+    if (this.isOver) return
+    this.#end(broken)
+    this.#abort?.()
+  }
+
+  #end(broken: Break | null): void {
+    if (this.isOver) return
+    this.broken = broken
+    this.endedAt = this.#clock.now()
+    this.#deadlines.remove(this)
+    this.#signal?.removeEventListener('abort', this.#cancel)
+    this.#resolve()
+  }
+}

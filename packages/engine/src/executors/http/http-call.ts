@@ -1,0 +1,61 @@
+import type { HttpTarget } from '../../job/definition.ts'
+import type { FailureClass } from '../../job/states.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { OAuthTokens } from './oauth-tokens.ts'
+import type { TraceParents } from './trace-parent.ts'
+import type { Transport } from './transport.ts'
+
+/** One attempt of a run whose target is an HTTP call. */
+export interface HttpCall {
+  target: HttpTarget
+  /** The body, unless the target has one of its own; never searched for templates, since it is data. */
+  payload: unknown
+  payloadRef?: string
+  tenantId: number
+  runId: string
+  jobId: string
+  nominalAt: Instant
+  attempt: number
+  /** The whole attempt ends here, whatever it is doing. */
+  deadline: Instant
+  signal: AbortSignal | null
+  /** Where a target that answered 202 with `Belfry-Callback: wait` reports the end. */
+  callbackUrl?: string
+  traceparent?: string
+}
+
+export type HttpEnd =
+  | { kind: 'succeeded'; statusCode: number; response: ResponseRecord }
+  | { kind: 'waits'; statusCode: 202; response: ResponseRecord }
+  | HttpFailure
+
+export interface HttpFailure {
+  kind: 'failed'
+  failureClass: FailureClass
+  error: string
+  retryable: boolean
+  retryAfterMs?: number
+  statusCode: number | null
+  response: ResponseRecord | null
+  /** The request may have reached the target. */
+  written: boolean
+}
+
+/** What is kept of an answer, without anything that is secret. */
+export interface ResponseRecord {
+  headers: Record<string, string>
+  body: string
+  truncated: boolean
+  /** In whole milliseconds; name resolution and connecting only where this call caused them. */
+  timings: { dnsMs?: number; connectMs?: number; firstByteMs: number; totalMs: number }
+}
+
+export interface HttpDeps {
+  clock: Clock
+  secrets: { resolve(tenantId: number, names: string[]): Promise<Map<string, string>> }
+  signingKeys: { current(tenantId: number): Promise<readonly { secret: Buffer }[]> }
+  payloads: { get(tenantId: number, ref: string): Promise<{ bytes: Buffer; contentType: string } | null> }
+  transport: Transport
+  tokens: OAuthTokens
+  traceParents: TraceParents
+}

@@ -1,0 +1,82 @@
+import type { Exchange } from './exchange.ts'
+import type { ResponseRecord } from './http-call.ts'
+import type { Redaction } from './redaction.ts'
+
+export const MAX_BODY_BYTES = 4_096
+const MAX_HEADERS = 50
+const MAX_HEADER_VALUE = 1_024
+/** Parts of names of headers that a target hands out for the next request, or repeats of the last. */
+const SECRET_PARTS = ['cookie', 'authorization', 'api-key', 'token', 'secret']
+
+/** What is kept of an answer: bounded, storable, and without the values of secrets. */
+export function recordOf(exchange: Exchange, redaction: Redaction): ResponseRecord {
+  const { startedAt, firstByteAt, endedAt, dnsMs, connectMs } = exchange
+  const { body, isCut } = bodyOf(exchange.chunks, redaction)
+  return {
+    headers: headersOf(exchange.headers, redaction),
+    body,
+    truncated: exchange.isTruncated || isCut,
+    timings: {
+      ...(dnsMs === undefined ? undefined : { dnsMs }),
+      ...(connectMs === undefined ? undefined : { connectMs }),
+      firstByteMs: firstByteAt - startedAt,
+      totalMs: endedAt - startedAt,
+    },
+  }
+}
+
+/** The value of the first header of that name. */
+export function headerOf(headers: readonly Buffer[], name: string): string | undefined {
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const candidate = headers[i] as Buffer
+    if (candidate.length === name.length && candidate.toString('latin1').toLowerCase() === name) {
+      return (headers[i + 1] as Buffer).toString('latin1')
+    }
+  }
+  return undefined
+}
+
+function headersOf(raw: readonly Buffer[], redaction: Redaction): Record<string, string> {
+  const headers: Record<string, string> = {}
+  let count = 0
+  for (let i = 0; i + 1 < raw.length && count < MAX_HEADERS; i += 2) {
+    const name = (raw[i] as Buffer).toString('latin1').toLowerCase()
+    if (SECRET_PARTS.some((part) => name.includes(part))) continue
+    const value = redaction.of((raw[i + 1] as Buffer).toString('latin1'))
+    const earlier = Object.hasOwn(headers, name) ? headers[name] : undefined
+    if (earlier === undefined) count++
+    const whole = earlier === undefined ? value : `${earlier}, ${value}`
+    // Defined, not assigned: a header may be called __proto__.
+    if (name === '__proto__') continue
+    headers[name] = whole.length <= MAX_HEADER_VALUE ? whole : whole.slice(0, MAX_HEADER_VALUE)
+  }
+  return headers
+}
+
+/** Decoded text of at most 4 KiB. More than that is looked at, so that a secret at the edge is seen as a whole. */
+function bodyOf(chunks: readonly Buffer[], redaction: Redaction): { body: string; isCut: boolean } {
+  const [first] = chunks
+  if (first === undefined) return { body: '', isCut: false }
+  const bytes = chunks.length === 1 ? first : Buffer.concat(chunks)
+  const end = bytes.length <= MAX_BODY_BYTES ? bytes.length : wholeCharacters(bytes, MAX_BODY_BYTES)
+  if (redaction.isEmpty) return cutText(bytes.toString('utf8', 0, end), bytes.length > end)
+  const text = bytes.toString('utf8', 0, bytes.length)
+  return cutText(redaction.of(text, bytes.toString('utf8', 0, end).length), bytes.length > end)
+}
+
+function cutText(text: string, wasCut: boolean): { body: string; isCut: boolean } {
+  const clean = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
+  // A text of that many characters cannot have more bytes.
+  if (clean.length * 3 <= MAX_BODY_BYTES) return { body: clean, isCut: wasCut }
+  const bytes = Buffer.from(clean)
+  if (bytes.length <= MAX_BODY_BYTES) return { body: clean, isCut: wasCut }
+  return { body: bytes.toString('utf8', 0, wholeCharacters(bytes, MAX_BODY_BYTES)), isCut: true }
+}
+
+/** The end of the last character that fits before `limit`. */
+function wholeCharacters(bytes: Buffer, limit: number): number {
+  let end = limit
+  // At most three bytes belong to a character that began earlier.
+  for (let back = 0; back < 3 && ((bytes[end] ?? 0) & 0xc0) === 0x80; back++) end--
+  return end
+}
