@@ -95,7 +95,7 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   await describeRoutes(app)
   healthRoutes(app, service)
-  allRoutes(app, { limiter })
+  allRoutes(app, { limiter, clock, service })
   openApiRoutes(app)
   await app.ready()
   return app

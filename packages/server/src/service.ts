@@ -155,6 +155,33 @@ interface Quotas {
 interface TenantRecord {
   id: number
   name: string
+  tier: string
+  weight: number
+  quotas: Record<'activeJobs' | 'createsPerSecond' | 'requestsPerSecond' | 'payloadBytes', number | null>
+  createdAt: Date
+}
+
+interface TenantSettings {
+  tier?: string
+  weight?: number
+  quotas?: Partial<TenantRecord['quotas']>
+}
+
+interface ApiKeyRecord {
+  id: string
+  tenantId: number
+  name: string
+  prefix: string
+  scopes: Scope[]
+  createdAt: Date
+  expiresAt: Date | null
+  revokedAt: Date | null
+}
+
+interface MadeApiKey {
+  id: string
+  prefix: string
+  key: string
 }
 
 export interface Service {
@@ -164,7 +191,26 @@ export interface Service {
   completeCallback(token: string, body: { status: string; result?: unknown; error?: unknown }): Promise<unknown>
   tenant(caller: { tenantId: number; tenant: string; actor: string }): Tenant
   admin: {
-    apiKeys: { authenticate(key: string): Promise<Authenticated | null> }
-    tenants: { quotasOf(tenantId: number): Promise<Quotas>; named(name: string): Promise<TenantRecord | null> }
+    apiKeys: {
+      authenticate(key: string): Promise<Authenticated | null>
+      create(
+        key: { tenantId: number; name: string; scopes: Scope[]; expiresAt?: Date },
+        by: string,
+      ): Promise<MadeApiKey>
+      /** Of all tenants if null. */
+      list(tenantId: number | null, page: PageRequest): Promise<Page<ApiKeyRecord>>
+      get(id: string): Promise<ApiKeyRecord | null>
+      revoke(id: string, by: string): Promise<unknown>
+      rotate(id: string, options: { overlapMs: number }, by: string): Promise<MadeApiKey>
+    }
+    tenants: {
+      quotasOf(tenantId: number): Promise<Quotas>
+      named(name: string): Promise<{ id: number; name: string } | null>
+      create(tenant: TenantSettings & { name: string }, by: string): Promise<TenantRecord>
+      get(id: number): Promise<TenantRecord>
+      list(page: PageRequest): Promise<Page<TenantRecord>>
+      update(id: number, patch: TenantSettings, by: string): Promise<TenantRecord>
+      delete(id: number, by: string): Promise<unknown>
+    }
   }
 }

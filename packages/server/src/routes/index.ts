@@ -1,12 +1,41 @@
+import type { Clock } from '@belfry/engine'
 import type { App } from '../app.ts'
 import type { Limiter } from '../rate-limit.ts'
+import type { Service } from '../service.ts'
+import { apiKeyRoutes } from './api-keys.ts'
+import { callbackRoutes } from './callbacks.ts'
+import { circuitRoutes } from './circuits.ts'
+import { deadLetterRoutes } from './dead-letters.ts'
 import { jobRoutes } from './jobs.ts'
+import { nodeRoutes } from './nodes.ts'
+import { payloadRoutes } from './payloads.ts'
+import { queueRoutes } from './queues.ts'
+import { runRoutes } from './runs.ts'
+import { secretRoutes } from './secrets.ts'
+import { signingKeyRoutes } from './signing-keys.ts'
+import { tenantRoutes } from './tenants.ts'
+import { whoamiRoutes } from './whoami.ts'
 
 export interface RouteDeps {
   limiter: Limiter
+  clock: Clock
+  /** For routes without a key, whose requests carry no engine. */
+  service: () => Service | null
 }
 
 /** Every route of version 1, by resource. */
-export function allRoutes(app: App, { limiter }: RouteDeps): void {
+export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): void {
   jobRoutes(app, limiter)
+  runRoutes(app, clock)
+  deadLetterRoutes(app)
+  queueRoutes(app)
+  payloadRoutes(app)
+  secretRoutes(app)
+  signingKeyRoutes(app)
+  circuitRoutes(app)
+  callbackRoutes(app, service)
+  nodeRoutes(app)
+  tenantRoutes(app)
+  apiKeyRoutes(app)
+  whoamiRoutes(app)
 }

@@ -101,7 +101,9 @@ export const run = Type.Object(
 export const logLine = Type.Object(
   {
     attempt: Type.Integer(),
-    at: instant('When it was written.'),
+    line: Type.Integer(),
+    level: Type.String({ examples: ['info'] }),
+    loggedAt: instant('When it was written.'),
     message: Type.String(),
   },
   { title: 'LogLine' },

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto'
+import { Belfry, type Logger, silentLogger } from '@belfry/engine'
+import pg from 'pg'
+import { inject, onTestFinished } from 'vitest'
+import { startServer } from '../src/index.ts'
+
+export interface Answer<Body> {
+  status: number
+  headers: Headers
+  body: Body
+}
+
+export type Call = <Body = Record<string, unknown>>(
+  line: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+) => Promise<Answer<Body>>
+
+export interface Api {
+  belfry: Belfry
+  url: string
+  port: number
+  adminKey: string
+  /** What the server and the engine logged as errors. */
+  errors: string[]
+  /** `call('POST /v1/jobs', {…})` with the installation's key. */
+  call: Call
+  /** The same with another key, or with none. */
+  as(key: string | null): Call
+  /** Makes a tenant with a key of these scopes. */
+  tenant(name: string, scopes?: string[]): Promise<{ id: string; key: string; call: Call }>
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+}
+
+/** A node with its server, on a schema of its own. */
+export async function startApi(options: { allowPrivateTargets?: boolean } = {}): Promise<Api> {
+  const schema = `server_${randomBytes(6).toString('hex')}`
+  const database = inject('postgres')
+  const errors: string[] = []
+  const logger: Logger = {
+    ...silentLogger,
+    error: (message, fields) => errors.push(`${message} ${JSON.stringify(fields, readable)}`),
+  }
+  const belfry = await Belfry.start({ database, schema, logger, ...options })
+  const adminKey = `admin_${randomBytes(24).toString('hex')}`
+  const server = await startServer({ belfry: () => belfry, adminKey, host: '127.0.0.1', port: 0, logger })
+  const pool = new pg.Pool({ ...database, max: 3, options: `-c search_path=${schema}` })
+  onTestFinished(async () => {
+    await server.stop()
+    await belfry.stop()
+    await pool.query(`drop schema ${schema} cascade`)
+    await pool.end()
+  })
+  const url = `http://127.0.0.1:${server.port}`
+  const as = (key: string | null) => caller(url, key)
+  const call = as(adminKey)
+  return {
+    belfry,
+    url,
+    port: server.port,
+    adminKey,
+    errors,
+    call,
+    as,
+    tenant: async (name, scopes = ['read', 'write']) => {
+      const tenant = await call<{ id: string }>('POST /v1/tenants', { name })
+      const made = await call<{ key: string }>('POST /v1/api-keys', { tenantId: tenant.body.id, name: 'test', scopes })
+      if (made.status !== 201) throw new Error(`no key: ${JSON.stringify(made.body)}`)
+      return { id: tenant.body.id, key: made.body.key, call: as(made.body.key) }
+    },
+    query: async (text, values) => (await pool.query(text, values)).rows,
+  }
+}
+
+function caller(url: string, key: string | null): Call {
+  return async (line, body, headers = {}) => {
+    const [method = 'GET', path = '/'] = line.split(' ')
+    const isRaw = typeof body === 'string' || Buffer.isBuffer(body)
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined || isRaw ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
+    })
+    const text = await answer.text()
+    const isJson = /json/.test(answer.headers.get('content-type') ?? '')
+    return { status: answer.status, headers: answer.headers, body: (isJson ? JSON.parse(text) : text) as never }
+  }
+}
+
+const readable = (_name: string, value: unknown): unknown =>
+  value instanceof Error ? `${value.message} ${value.stack} ${JSON.stringify(value.cause, readable)}` : value

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto'
+import { scheduler } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { Chance } from './chance.ts'
+import { CountingTarget } from './counting-target.ts'
+import { createDatabase } from './database.ts'
+import { NodeProcess } from './node-process.ts'
+
+const SEED = Number(process.env.BELFRY_CHAOS_SEED ?? 3)
+const SECONDS = Number(process.env.BELFRY_CHAOS_SECONDS ?? 12)
+const CREATES_PER_SECOND = Number(process.env.BELFRY_CHAOS_CREATES ?? 200)
+const NODES = 3
+const KILL_EVERY_MS = 3_000
+const TICK_MS = 50
+/** Leases of a node that died must run out before somebody else may perform them. */
+const LEASES_END_MS = 90_000
+
+async function setup() {
+  const [database, target] = await Promise.all([createDatabase(), CountingTarget.open()])
+  const key = `admin_${randomBytes(24).toString('hex')}`
+  const environment = {
+    BELFRY_DATABASE_URL: database.url,
+    BELFRY_ADMIN_KEY: key,
+    BELFRY_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
+    BELFRY_ALLOW_PRIVATE_TARGETS: '1',
+  }
+  // One after the other: the first one makes the schema.
+  const nodes: NodeProcess[] = []
+  for (let i = 0; i < NODES; i++) nodes.push(new NodeProcess(environment))
+  await Promise.all(nodes.map((node) => node.url))
+  const all = [...nodes]
+  const replace = (node: NodeProcess) => {
+    const next = new NodeProcess(environment)
+    nodes[nodes.indexOf(node)] = next
+    all.push(next)
+    return next
+  }
+  const create = async (node: NodeProcess, delayMs: number): Promise<string | null> => {
+    try {
+      const answer = await fetch(`${await node.url}/v1/jobs`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        // Kills must not use up the attempts of a run: that would be another promise.
+        body: JSON.stringify({
+          http: { url: target.url },
+          payload: { some: 'thing' },
+          retry: { maxAttempts: 50, backoff: { type: 'fixed', initial: '200ms' } },
+          ...(delayMs > 0 ? { delay: `${delayMs}ms` } : {}),
+        }),
+      })
+      const body = (await answer.json()) as { jobId: string }
+      if (answer.status === 201) return body.jobId
+      if (answer.status !== 503) throw new Error(`${answer.status} ${JSON.stringify(body)}`)
+      return null
+    } catch (error) {
+      // Fetch says so when the connection breaks: whether the job exists is then unknown.
+      if (error instanceof TypeError || (error as Error).message.startsWith('the node ended')) return null
+      throw error
+    }
+  }
+  return { database, target, nodes, all, replace, create }
+}
+
+type Fleet = Awaited<ReturnType<typeof setup>>
+
+/** Creates at a steady rate, going round the nodes; answers what was acknowledged. */
+async function createSteadily(t: Fleet, chance: Chance, until: number): Promise<string[]> {
+  const acknowledged: string[] = []
+  const pending = new Set<Promise<void>>()
+  const began = performance.now()
+  for (let asked = 0; performance.now() < until; ) {
+    const wanted = ((performance.now() - began) / 1_000) * CREATES_PER_SECOND
+    for (; asked < wanted && pending.size < 500; asked++) {
+      const delayMs = chance.happens(0.7) ? 0 : chance.integer(100, 4_000)
+      const one = t.create(t.nodes[asked % NODES] as NodeProcess, delayMs).then((jobId) => {
+        if (jobId !== null) acknowledged.push(jobId)
+      })
+      const settled = one.finally(() => pending.delete(settled))
+      pending.add(settled)
+    }
+    await scheduler.wait(TICK_MS)
+  }
+  await Promise.all(pending)
+  return acknowledged
+}
+
+async function killNodes(t: Fleet, chance: Chance, until: number): Promise<number> {
+  let kills = 0
+  while (performance.now() + KILL_EVERY_MS < until) {
+    await scheduler.wait(KILL_EVERY_MS * (0.7 + chance.float() * 0.6))
+    const victim = chance.pick(t.nodes)
+    await victim.kill()
+    kills++
+    // Kills while it starts belong to it too, so nobody waits for it here.
+    t.replace(victim)
+  }
+  return kills
+}
+
+interface AttemptRow {
+  job_id: string
+  run: string
+  number: number
+  final: boolean
+  outcome: number
+}
+
+test(
+  'through kill -9 of one of three nodes every few seconds, every job that was acknowledged calls its target',
+  async () => {
+    const t = await setup()
+    const chance = new Chance(SEED)
+    const until = performance.now() + SECONDS * 1_000
+    const [acknowledged, kills] = await Promise.all([
+      createSteadily(t, chance, until),
+      killNodes(t, new Chance(SEED + 1), until),
+    ])
+    expect(kills).toBeGreaterThan(0)
+    expect(acknowledged.length).toBeGreaterThan(SECONDS * CREATES_PER_SECOND * 0.4)
+    const open = 'select (select count(*) from belfry.runs)::int + (select count(*) from belfry.timers)::int as open'
+    const stillOpen = async () => (await t.database.query<{ open: number }>(open))[0]?.open
+    await expect.poll(stillOpen, { timeout: LEASES_END_MS, interval: 250 }).toBe(0)
+
+    const called = new Map<string, number>()
+    for (const { runId, attempt } of t.target.calls)
+      called.set(`${runId} ${attempt}`, (called.get(`${runId} ${attempt}`) ?? 0) + 1)
+    const calledJobs = new Set(t.target.calls.map(({ jobId }) => jobId))
+    expect(acknowledged.filter((jobId) => !calledJobs.has(jobId))).toEqual([])
+    expect([...called].filter(([, times]) => times > 1)).toEqual([])
+
+    // A run was called again only if the attempt before was cut: exactly one attempt of each succeeded.
+    const attempts = await t.database.query<AttemptRow>(
+      'select job_id, job_id || extract(epoch from nominal_at) as run, number, final, outcome from belfry.attempts',
+    )
+    const succeeded = attempts.filter(({ outcome, final }) => outcome === 1 && final).map(({ job_id }) => job_id)
+    expect(new Set(succeeded).size).toBe(succeeded.length)
+    expect(new Set(attempts.map(({ run }) => run)).size).toBe(succeeded.length)
+    const done = new Set(succeeded)
+    expect(acknowledged.filter((jobId) => !done.has(jobId))).toEqual([])
+    expect(t.target.calls.length).toBeLessThanOrEqual(attempts.length)
+    expect(t.target.calls.every(({ runId, idempotencyKey }) => runId === idempotencyKey)).toBe(true)
+    expect(t.all.filter((node) => node.endedByItself).map((node) => node.said)).toEqual([])
+    if (process.env.BELFRY_CHAOS_SAY)
+      console.log({ acknowledged: acknowledged.length, kills, calls: t.target.calls.length, attempts: attempts.length })
+  },
+  (SECONDS + 30) * 1_000 + LEASES_END_MS,
+)

@@ -1,0 +1,102 @@
+/** As much of JSON Schema as an OpenAPI 3.1 document of ours uses. */
+export interface Schema {
+  $ref?: string
+  type?: string | string[]
+  const?: unknown
+  enum?: unknown[]
+  anyOf?: Schema[]
+  oneOf?: Schema[]
+  allOf?: Schema[]
+  properties?: Record<string, Schema>
+  required?: string[]
+  additionalProperties?: boolean | Schema
+  patternProperties?: Record<string, Schema>
+  minProperties?: number
+  maxProperties?: number
+  items?: Schema
+  minItems?: number
+  maxItems?: number
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  format?: string
+  minimum?: number
+  maximum?: number
+  examples?: unknown[]
+  example?: unknown
+  default?: unknown
+}
+
+export interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+  required?: boolean
+  schema: Schema
+}
+
+interface PathItem {
+  operationId?: string
+  tags?: string[]
+  security?: unknown[]
+  parameters?: Parameter[]
+  requestBody?: { content: Record<string, { schema?: Schema }> }
+  'x-scope'?: string | null
+}
+
+export interface OpenApi {
+  openapi: string
+  paths: Record<string, Record<string, PathItem>>
+  components?: { schemas?: Record<string, Schema> }
+}
+
+export interface Operation {
+  /** `GET /v1/jobs/{id}` */
+  title: string
+  method: string
+  path: string
+  tag: string
+  /** Null: it needs no key. */
+  scope: string | null
+  parameters: Parameter[]
+  /** The content type that is sent, and what must be in it; null if there is no body. */
+  body: { contentType: string; schema: Schema } | null
+}
+
+export class Document {
+  readonly operations: Operation[]
+  readonly #document: OpenApi
+
+  constructor(document: OpenApi) {
+    this.#document = document
+    this.operations = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, operation]) => operationOf(path, method, operation)),
+    )
+  }
+
+  static async of(url: string): Promise<Document> {
+    return new Document((await (await fetch(`${url}/openapi.json`)).json()) as OpenApi)
+  }
+
+  /** What a reference stands for. */
+  resolve(schema: Schema): Schema {
+    if (schema.$ref === undefined) return schema
+    const name = schema.$ref.replace('#/components/schemas/', '')
+    const found = this.#document.components?.schemas?.[name]
+    if (found === undefined) throw new Error(`the document has no ${schema.$ref}`)
+    return this.resolve(found)
+  }
+}
+
+function operationOf(path: string, method: string, item: PathItem): Operation {
+  const content = Object.entries(item.requestBody?.content ?? {})
+  const json = content.find(([type]) => type === 'application/json') ?? content[0]
+  return {
+    title: `${method.toUpperCase()} ${path}`,
+    method: method.toUpperCase(),
+    path,
+    tag: item.tags?.[0] ?? '',
+    scope: item['x-scope'] ?? null,
+    parameters: item.parameters ?? [],
+    body: json === undefined ? null : { contentType: json[0], schema: json[1].schema ?? {} },
+  }
+}
