@@ -44,6 +44,7 @@ create table queues (
   primary key (id),
   unique (tenant_id, name)
 );
+create index queues_paused on queues (id) where paused_at IS NOT NULL;
 alter table queues enable row level security;
 create policy of_tenant on queues for select using ((shared OR (tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer)));
 
@@ -329,6 +330,7 @@ create table circuits (
   tenant_id integer not null,
   open_ms   integer not null,
   failures  integer not null,
+  probing   boolean not null default false,
   origin    text not null,
   reason    text not null,
   primary key (tenant_id, origin)

@@ -16,6 +16,7 @@ alter table queues
   add column kind smallint,
   add column shared boolean not null default false,
   add column pause_reason text;
+create index queues_paused on queues (id) where paused_at is not null;
 -- The system's own queue (tenant 0), shared by all tenants and served by nodes.
 insert into queues (id, tenant_id, name, kind, shared) select coalesce(max(q.id), 0) + 1, 0, 'http', 1, true from queues q;
 

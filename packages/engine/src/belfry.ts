@@ -6,6 +6,7 @@ import type { ActiveRun } from './executors/handlers/active-run.ts'
 import { Complaints, readInteger, readWord } from './intake/understand-fields.ts'
 import { Jobs } from './jobs.ts'
 import { type BelfryOptions, readOptions, type Settings } from './options.ts'
+import { type Readers, startReaders } from './readers.ts'
 import { Runs } from './runs.ts'
 import { SystemClock } from './runtime/clock.ts'
 import { pause } from './runtime/pause.ts'
@@ -14,6 +15,8 @@ import { Database } from './store/database.ts'
 import { type EmbeddedServer, startEmbedded } from './store/embedded/embedded-server.ts'
 import { PING } from './store/ping.sql.ts'
 import { prepareSchema } from './store/prepare-schema.ts'
+import { Tenant } from './tenant.ts'
+import { type Caller, TenantScope } from './tenant-scope.ts'
 
 export interface HandleOptions {
   /** How many runs of the queue this node performs at a time. */
@@ -33,13 +36,19 @@ export class Belfry {
   readonly #engine: Engine
   readonly #settings: Settings
   readonly #embedded: EmbeddedServer | null
+  readonly #readers: Readers
   readonly #handled = new Set<string>()
   #stopped: Promise<void> | null = null
 
-  private constructor(engine: Engine, settings: Settings, embedded: EmbeddedServer | null) {
+  private constructor(
+    engine: Engine,
+    settings: Settings,
+    parts: { embedded: EmbeddedServer | null; readers: Readers },
+  ) {
     this.#engine = engine
     this.#settings = settings
-    this.#embedded = embedded
+    this.#embedded = parts.embedded
+    this.#readers = parts.readers
     this.jobs = new Jobs(engine)
     this.runs = new Runs(engine)
     this.deadLetters = new DeadLetters(engine)
@@ -48,16 +57,12 @@ export class Belfry {
   /** Starts a node. Without `database` it brings its own PostgreSQL; with one that is away it waits for it. */
   static async start(options: BelfryOptions = {}): Promise<Belfry> {
     const settings = readOptions(options)
-    const { logger, schema, connections, leaseMs, cancelGraceMs, historyDays } = settings
+    const { logger, schema, connections, leaseMs, cancelGraceMs, historyDays, roles } = settings
     const embedded = settings.database === null ? await startEmbedded({ dataDir: settings.dataDir, logger }) : null
-    const db = new Database({
-      connection: settings.database ?? embedded?.connection ?? {},
-      schema,
-      maxConnections: connections,
-      logger,
-    })
+    const connection = settings.database ?? embedded?.connection ?? {}
+    const db = new Database({ connection, schema, maxConnections: connections, logger })
     try {
-      const { shards } = await prepareSchema(db, settings.shards, logger)
+      const { shards, missingWall } = await prepareSchema(db, settings.shards, logger)
       const clock = new SystemClock({
         onJump: (offsetMs) => logger.warn("the database's clock and this node's came apart", { offsetMs }),
       })
@@ -71,10 +76,14 @@ export class Belfry {
         cancelGraceMs,
         historyDays,
         ownTime: false,
+        roles,
       })
       await engine.partitioner.ensure()
+      // Before the first claim it is known which queues are paused.
+      await engine.pulse.runOnce()
       engine.start()
-      return new Belfry(engine, settings, embedded)
+      const readers = startReaders(settings, connection, missingWall === null)
+      return new Belfry(engine, settings, { embedded, readers })
     } catch (error) {
       await db.close()
       await embedded?.stop()
@@ -97,6 +106,11 @@ export class Belfry {
     void this.#serve(tenant, queue, handler, concurrency)
   }
 
+  /** Belfry as a tenant sees it, for one caller; cheap enough to be made per request. */
+  tenant(caller: Caller): Tenant {
+    return new Tenant(new TenantScope(caller, this.#engine, this.#readers))
+  }
+
   /** Rejects when the database does not answer. */
   async ping(): Promise<void> {
     await this.#engine.db.query(PING, [])
@@ -110,6 +124,7 @@ export class Belfry {
 
   async #stop(): Promise<void> {
     await this.#engine.stop(this.#settings.drainMs)
+    await this.#readers.close()
     await this.#engine.db.close()
     await this.#embedded?.stop()
   }

@@ -24,6 +24,7 @@ import { Notifier } from './shards/notifier.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
 import { Pulse } from './shards/pulse.ts'
 import { Registry } from './shards/registry.sql.ts'
+import { ALL_ROLES, type Role } from './shards/roles.ts'
 import { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database } from './store/database.ts'
 import { TimerReader } from './timers/timer-reader.ts'
@@ -39,6 +40,10 @@ export interface EngineDeps {
   historyDays: number
   /** True with a manual clock: its time counts, not the database's. */
   ownTime: boolean
+  /** All unless given. */
+  roles?: readonly Role[]
+  /** Where this node is reached, for people who look at the fleet. */
+  address?(): string | null
 }
 
 /** Statements of one kind run on a few connections at once, so that both sides keep their cores busy. */
@@ -83,7 +88,7 @@ export class Engine {
   #running = false
 
   constructor(deps: EngineDeps) {
-    const { db, clock, random, logger, shards, leaseMs, cancelGraceMs } = deps
+    const { db, clock, random, logger, shards, leaseMs, cancelGraceMs, roles = ALL_ROLES } = deps
     const stopping = this.#stopping.signal
     const { wakeups, turns } = this
     this.db = db
@@ -152,7 +157,8 @@ export class Engine {
       clock,
       logger,
       shards,
-      node: { id: this.nodeId, shard: shardOfKey(0, this.nodeId, shards) },
+      node: { id: this.nodeId, shard: shardOfKey(0, this.nodeId, shards), roles },
+      address: () => deps.address?.() ?? null,
       ownTime: deps.ownTime,
       timersReadUntil: (shard) => this.reader.watermark(shard),
       queueIds: () => this.handlers.queueIds,
@@ -176,8 +182,11 @@ export class Engine {
       loop('keeper', this.keeper),
       loop('notifier', this.#notifier),
       loop('partitioner', this.partitioner),
-      loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
     ]
+    if (roles.includes('archivist')) {
+      const keeper = { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }
+      this.#loops.push(loop('history keeper', keeper))
+    }
     wakeups.listen({
       onReady: (queueId, level, turn) => this.handlers.hint(queueId, level, turn),
       onTimer: (shard, dueAt) => {
@@ -233,6 +242,7 @@ export class Engine {
 
   #onPulse(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void {
     this.#liveNodes = answer.liveNodes.length
+    this.handlers.setPaused(new Set(answer.pausedQueueIds))
     let toRead = false
     asked.shards.forEach((shard, i) => {
       if (this.reader.saw(shard, answer.timersDue[i] ?? Number.POSITIVE_INFINITY)) toRead = true

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { BelfryError, type Complaint } from './errors.ts'
 import { nearestName } from './job/nearest-name.ts'
 import { type Logger, silentLogger } from './runtime/logger.ts'
+import { ALL_ROLES, type Role } from './shards/roles.ts'
 
 export interface BelfryOptions {
   /** A connection string, or what `new pg.Client()` takes. Without it: an embedded PostgreSQL. */
@@ -23,9 +24,22 @@ export interface BelfryOptions {
   historyDays?: number
   /** Slices of all jobs; fixed when the schema is first used. */
   shards?: number
+  /** What this node does: all of it unless given. Handlers of this process are performed in any case. */
+  roles?: readonly Role[]
+  /** 32 bytes, base64 or hex: what secrets and payloads are encrypted with. Without it one is made and kept. */
+  encryptionKey?: string
+  /** Lets HTTP jobs call loopback and private addresses: for development. */
+  allowPrivateTargets?: boolean
+  /** A replica of the database that serves tenants' lists and history. */
+  readDatabase?: string | pg.ClientConfig
+  /** Where this installation is reached from outside: callback URLs begin with it. */
+  publicUrl?: string
 }
 
-export type Settings = Required<Omit<BelfryOptions, 'database'>> & { database: string | pg.ClientConfig | null }
+type Absent = 'database' | 'readDatabase' | 'encryptionKey' | 'publicUrl'
+export type Settings = Required<Omit<BelfryOptions, Absent>> & {
+  [Name in Absent]: NonNullable<BelfryOptions[Name]> | null
+}
 
 const WHOLE_NUMBERS = {
   connections: { default: 8, min: 3, max: 200 },
@@ -36,7 +50,10 @@ const WHOLE_NUMBERS = {
   shards: { default: 64, min: 1, max: 4_096 },
 } as const
 
-const NAMES = ['database', 'dataDir', 'schema', 'logger', ...Object.keys(WHOLE_NUMBERS)]
+const NAMES = [
+  ...['database', 'dataDir', 'schema', 'logger', 'roles', 'encryptionKey', 'allowPrivateTargets', 'readDatabase'],
+  ...['publicUrl', ...Object.keys(WHOLE_NUMBERS)],
+]
 const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,47}$/
 
 /** Checks what the caller of `Belfry.start` wrote and fills in the defaults. */
@@ -63,14 +80,24 @@ export function readOptions(options: BelfryOptions): Settings {
       message: 'must be lower-case letters, digits and _, at most 48, not beginning with a digit',
     })
   }
-  if (options.database !== undefined && !isConnection(options.database))
-    complaints.push({ path: 'database', message: 'must be a connection string or a pg client configuration' })
+  for (const path of ['database', 'readDatabase'] as const) {
+    if (options[path] !== undefined && !isConnection(options[path]))
+      complaints.push({ path, message: 'must be a connection string or a pg client configuration' })
+  }
+  if (options.readDatabase !== undefined && options.database === undefined)
+    complaints.push({ path: 'readDatabase', message: 'is a replica of database, which is not given' })
   if (options.dataDir !== undefined && (typeof options.dataDir !== 'string' || options.dataDir === ''))
     complaints.push({ path: 'dataDir', message: 'must be the path of a directory' })
   if (options.logger !== undefined && !isLogger(options.logger))
     complaints.push({ path: 'logger', message: 'must have the methods debug, info, warn and error' })
+  checkService(complaints, options)
   const settings: Settings = {
     database: options.database ?? null,
+    readDatabase: options.readDatabase ?? null,
+    encryptionKey: options.encryptionKey ?? null,
+    publicUrl: options.publicUrl?.replace(/\/+$/, '') ?? null,
+    allowPrivateTargets: options.allowPrivateTargets ?? false,
+    roles: options.roles ?? ALL_ROLES,
     dataDir: options.dataDir ?? '.belfry',
     schema,
     logger: options.logger ?? silentLogger,
@@ -87,6 +114,31 @@ export function readOptions(options: BelfryOptions): Settings {
     throw new BelfryError('invalid_option', `${first.path}: ${first.message}${hint}`, { complaints })
   }
   return settings
+}
+
+function checkService(complaints: Complaint[], options: BelfryOptions): void {
+  const { roles, encryptionKey, allowPrivateTargets, publicUrl } = options
+  if (roles !== undefined && (!Array.isArray(roles) || roles.length === 0))
+    complaints.push({ path: 'roles', message: `must be a list of ${ALL_ROLES.join(', ')}` })
+  for (const role of Array.isArray(roles) ? roles : []) {
+    if (ALL_ROLES.includes(role)) continue
+    const suggestion = typeof role === 'string' ? nearestName(role, ALL_ROLES) : undefined
+    complaints.push({
+      path: 'roles',
+      message: `must be of ${ALL_ROLES.join(', ')}`,
+      ...(suggestion === undefined ? {} : { suggestion }),
+    })
+  }
+  if (encryptionKey !== undefined && (typeof encryptionKey !== 'string' || encryptionKey === ''))
+    complaints.push({ path: 'encryptionKey', message: 'must be 32 bytes as base64 or hex' })
+  if (allowPrivateTargets !== undefined && typeof allowPrivateTargets !== 'boolean')
+    complaints.push({ path: 'allowPrivateTargets', message: 'must be true or false' })
+  if (publicUrl !== undefined && !isWebAddress(publicUrl))
+    complaints.push({ path: 'publicUrl', message: 'must be an address such as https://belfry.example.com' })
+}
+
+export function isWebAddress(value: unknown): boolean {
+  return typeof value === 'string' && /^https?:\/\/[^/?#]/.test(value) && URL.canParse(value)
 }
 
 /** An empty text is a variable that was not set; taking it for the default server would surprise. */

@@ -28,6 +28,7 @@ async function setup({ shards = 8 }: { shards?: number } = {}) {
   await new Partitioner({ db, clock: new ManualClock(NOW), logger: silentLogger }).ensure()
   await database.query(`insert into meta (key, value) values ('shards', $1)`, [String(shards)])
   await database.query(`insert into tenants (id, name) values (2, 'other')`)
+  await database.query('delete from queues')
   await database.query(
     `insert into queues (id, tenant_id, name) values (1, 1, 'emails'), (2, 1, 'calls'), (3, 2, 'emails')`,
   )

@@ -31,6 +31,7 @@ async function setup() {
   })
   onTestFinished(() => db.close())
   await new Partitioner({ db, clock: new ManualClock(NOW), logger: silentLogger }).ensure()
+  await database.query('delete from queues')
   await database.query(`insert into queues (id, tenant_id, name) values (1, 1, 'emails')`)
   await database.query(`insert into tenants (id, name) values (2, 'other')`)
   const definition = { queue: 'emails', payload: { to: 'a' }, labels: { team: 'x' }, priority: 7 }

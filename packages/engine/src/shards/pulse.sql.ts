@@ -4,6 +4,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { PROMOTER_BIT } from './roles.ts'
 
 /**
  * The one statement that a process sends every second: it renews the node's row and answers everything the other loops may
@@ -14,8 +15,8 @@ const PULSE = statement(
   `with clock as (
      select coalesce(to_timestamp($3::float8 / 1000), clock_timestamp()) as now
    ), beat as (
-     insert into belfry.nodes (pulsed_at, started_at, id, shard) select now, to_timestamp($4::float8 / 1000), $2, $1 from clock
-     on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at
+     insert into belfry.nodes (pulsed_at, started_at, id, shard, roles, address) select now, to_timestamp($4::float8 / 1000), $2, $1, $8, $9 from clock
+     on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at, address = excluded.address
    )
    select extract(epoch from clock.now)::float8 * 1000,
      (select extract(epoch from max(n.pulsed_at))::float8 * 1000 from belfry.nodes n),
@@ -34,7 +35,9 @@ const PULSE = statement(
        from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority),
      array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY.at_most_once}
          and r.priority = p.priority order by r.turn limit 1)
-       from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority)
+       from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority),
+     array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[],
+     array(select q.id from belfry.queues q where q.paused_at is not null)
    from clock`,
 )
 const GRACE = statement(
@@ -50,6 +53,8 @@ const FORGET = statement(
 export interface PulseQuestion {
   nodeShard: number
   nodeId: string
+  roles: number
+  address: string | null
   /** Set by a manual clock; otherwise the database's own clock counts. */
   now: Instant | null
   startedAt: Instant
@@ -64,6 +69,9 @@ export interface PulseAnswer {
   /** When any node last pulsed before this pulse; null: never. */
   lastPulseAt: Instant | null
   liveNodes: string[]
+  /** Those of them that promote. */
+  promoters: string[]
+  pausedQueueIds: number[]
   /** The oldest pulse of another live node: unless it pulses again it is dead 2.5 s later. */
   oldestPulseAt: Instant | null
   graceUntil: Instant | null
@@ -75,7 +83,10 @@ export interface PulseAnswer {
   heads: (number | null)[][]
 }
 
-type Row = [number, number | null, string, number | null, number | null, string, string, boolean, string, string]
+type Row = [
+  ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string],
+  ...[string, string],
+]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
 export async function sendPulse(db: Queryable, question: PulseQuestion): Promise<PulseAnswer> {
@@ -87,8 +98,10 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     numbers(question.shards),
     instants(question.timersAfter),
     numbers(question.queueIds),
+    question.roles,
+    question.address,
   ])
-  const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce] = row as Row
+  const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce, promoters, paused] = row as Row
   const turnsOf = (array: string) => listOf(array).map((turn) => (turn === 'NULL' ? null : Number(turn)))
   const [turns, turnsOnce] = [turnsOf(heads), turnsOf(headsOnce)]
   const ofQueue = (list: (number | null)[], i: number) => list.slice(i * PRIORITIES, (i + 1) * PRIORITIES)
@@ -96,6 +109,8 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     now: Math.floor(now),
     lastPulseAt: last,
     liveNodes: listOf(live),
+    promoters: listOf(promoters),
+    pausedQueueIds: listOf(paused).map(Number),
     oldestPulseAt: oldest,
     graceUntil: grace,
     timersDue: listOf(timers).map(Number),

@@ -4,12 +4,15 @@ import type { Step } from '../runtime/loop.ts'
 import type { Queryable } from '../store/database.ts'
 import { shardsOwnedBy } from './owners.ts'
 import { forgetNodes, grantGrace, leave, type PulseAnswer, sendPulse } from './pulse.sql.ts'
+import { bitsOfRoles, type Role } from './roles.ts'
 
 export interface PulseDeps {
   db: Queryable
   clock: Clock
   logger: Logger
-  node: { id: string; shard: number }
+  node: { id: string; shard: number; roles: readonly Role[] }
+  /** Where this node is reached, for people who look at the fleet. */
+  address(): string | null
   shards: number
   /** True for a manual clock: its time counts, not the database's. */
   ownTime: boolean
@@ -60,6 +63,8 @@ export class Pulse implements Step {
     const answer = await sendPulse(db, {
       nodeShard: node.shard,
       nodeId: node.id,
+      roles: bitsOfRoles(node.roles),
+      address: this.#deps.address(),
       now: ownTime ? before : null,
       startedAt: this.#startedAt,
       shards,
@@ -98,13 +103,14 @@ export class Pulse implements Step {
 
   #reown(answer: PulseAnswer, clockIsOff: boolean): void {
     const { node, shards, onOwners, logger } = this.#deps
+    const promotes = node.roles.includes('promoter')
     // The first pulse writes the node's row and does not see it yet.
-    const nodes = [...new Set([...answer.liveNodes, node.id])].sort()
-    const live = clockIsOff ? 'off' : nodes.join()
+    const promoters = promotes ? [...new Set([...answer.promoters, node.id])].sort() : answer.promoters
+    const live = clockIsOff || !promotes ? 'off' : promoters.join()
     if (live === this.#live) return
     this.#live = live
-    this.#owned = clockIsOff ? [] : shardsOwnedBy(node.id, nodes, shards)
-    logger.debug('the live nodes changed', { live: nodes.length, owned: this.#owned.length })
+    this.#owned = live === 'off' ? [] : shardsOwnedBy(node.id, promoters, shards)
+    logger.debug('the nodes that promote changed', { promoters: promoters.length, owned: this.#owned.length })
     onOwners(this.#owned)
   }
 

@@ -73,6 +73,20 @@ export class UnknownOutcome extends BelfryError {
 
 const SIDE_CONNECTIONS = 2
 
+/** How every connection of the engine is set up. */
+export function connectionConfig(connection: string | pg.ClientConfig): pg.ClientConfig {
+  const given: pg.ClientConfig = typeof connection === 'string' ? { connectionString: connection } : connection
+  return {
+    ...given,
+    options: given.options ? `${given.options} ${SESSION}` : SESSION,
+    application_name: 'belfry',
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+    query_timeout: SILENT_MS,
+    types: typeParsers as never,
+  }
+}
+
 export interface DatabaseOptions {
   connection: string | pg.ClientConfig
   schema: string
@@ -94,16 +108,7 @@ export class Database implements Queryable {
 
   constructor({ connection, schema, maxConnections, logger }: DatabaseOptions) {
     this.schema = schema
-    const given: pg.ClientConfig = typeof connection === 'string' ? { connectionString: connection } : connection
-    this.#config = {
-      ...given,
-      options: given.options ? `${given.options} ${SESSION}` : SESSION,
-      application_name: 'belfry',
-      connectionTimeoutMillis: 5_000,
-      keepAlive: true,
-      query_timeout: SILENT_MS,
-      types: typeParsers as never,
-    }
+    this.#config = connectionConfig(connection)
     const pool = (max: number): pg.Pool => {
       const made = new pg.Pool({ ...this.#config, max, idleTimeoutMillis: 30_000 })
       made.on('error', (error) => logger.warn('an idle database connection was lost', { error: error.message }))
@@ -194,7 +199,7 @@ export class Database implements Queryable {
  * A connection that breaks emits an error besides failing its statement, and the pool listens only while it is idle: with
  * nobody listening, the end of a database would end the whole process.
  */
-const survive = (client: pg.ClientBase): void => {
+export const survive = (client: pg.ClientBase): void => {
   client.on('error', () => {})
 }
 

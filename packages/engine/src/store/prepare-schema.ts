@@ -2,19 +2,26 @@ import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
 import { type Database, isConnectionLost, UnknownOutcome } from './database.ts'
 import { migrate } from './migrator.ts'
+import { ensureReaderRole } from './reader-role.ts'
 
 const RETRY_MS = 500
 /** Said again so often while the database is away. */
 const SAY_EVERY = 20
 
+export interface PreparedSchema {
+  shards: number
+  /** Why tenants' reads cannot run as a role of their own; null: they can. */
+  missingWall: string | null
+}
+
 /**
  * Brings the schema up to date and answers its number of shards, which is fixed by whoever came first. Waits while the
  * database is away: a node may be started before it.
  */
-export async function prepareSchema(db: Database, shards: number, logger: Logger): Promise<{ shards: number }> {
+export async function prepareSchema(db: Database, shards: number, logger: Logger): Promise<PreparedSchema> {
   for (let tries = 0; ; tries++) {
     try {
-      return { shards: await once(db, shards, logger) }
+      return await once(db, shards, logger)
     } catch (error) {
       if (!(error instanceof UnknownOutcome) && !isConnectionLost(error) && !isStarting(error)) throw error
       if (tries % SAY_EVERY === 0) logger.warn('waiting for the database', { error })
@@ -23,7 +30,7 @@ export async function prepareSchema(db: Database, shards: number, logger: Logger
   }
 }
 
-async function once(db: Database, shards: number, logger: Logger): Promise<number> {
+async function once(db: Database, shards: number, logger: Logger): Promise<PreparedSchema> {
   const client = await db.connect()
   try {
     await migrate(client, { schema: db.schema, logger })
@@ -34,7 +41,9 @@ async function once(db: Database, shards: number, logger: Logger): Promise<numbe
     const { rows } = await client.query<{ shards: string }>(
       `select value #>> '{}' as shards from ${meta} where key = 'shards'`,
     )
-    return Number(rows[0]?.shards)
+    const missingWall = await ensureReaderRole(client, db.schema)
+    if (missingWall !== null) logger.warn('reads of tenants have no second wall', { reason: missingWall })
+    return { shards: Number(rows[0]?.shards), missingWall }
   } finally {
     await client.end().catch(() => {})
   }

@@ -38,6 +38,8 @@ export class HandlerPool {
   #stopped = false
   #fillPlanned = false
   #lastEndAt: Instant = 0
+  /** Its queue is paused: what has begun goes on, nothing more is taken. */
+  paused = false
 
   constructor(queueId: number, handler: Handler, concurrency: number, deps: HandlerPoolDeps) {
     this.queueId = queueId
@@ -57,12 +59,13 @@ export class HandlerPool {
 
   /** Slots in which a run could start this moment. */
   freeSlots(): number {
-    return this.#stopped ? 0 : Math.max(0, this.#concurrency - this.#active.size - this.waiting - this.#reserved)
+    if (this.#stopped || this.paused) return 0
+    return Math.max(0, this.#concurrency - this.#active.size - this.waiting - this.#reserved)
   }
 
   /** How many more runs may be leased to this pool. */
   credit(): number {
-    if (this.#stopped) return 0
+    if (this.#stopped || this.paused) return 0
     return Math.max(0, this.#concurrency + this.#prefetch - this.#active.size - this.waiting - this.#reserved)
   }
 
@@ -74,7 +77,7 @@ export class HandlerPool {
 
   /** Handlers end one after the other: there will be room in a moment. */
   endedLately(): boolean {
-    return !this.#stopped && this.#deps.clock.now() - this.#lastEndAt <= LATELY_MS
+    return !this.#stopped && !this.paused && this.#deps.clock.now() - this.#lastEndAt <= LATELY_MS
   }
 
   reserve(count: number): void {

@@ -50,6 +50,7 @@ export class Handlers implements DirectLeases {
   readonly #serving = new Map<number, Serving>()
   /** Handlers that ended after `completeIn`, while the engine looks whether their transaction was committed. */
   readonly #looking = new Set<Promise<void>>()
+  #pausedQueueIds: ReadonlySet<number> = new Set()
 
   constructor(deps: HandlersDeps) {
     this.#deps = deps
@@ -92,8 +93,22 @@ export class Handlers implements DirectLeases {
     }
     const claimer = new Claimer(taker, this.#deps)
     const loop = new Loop(`claimer of queue ${queueId}`, claimer, this.#deps)
+    pool.paused = this.#pausedQueueIds.has(queueId)
     this.#serving.set(queueId, { pool, claimer, loop })
     return loop
+  }
+
+  /** Takes nothing more from these queues; leases that wait for a slot are given back, what has begun goes on. */
+  setPaused(queueIds: ReadonlySet<number>): void {
+    this.#pausedQueueIds = queueIds
+    for (const { pool, loop } of this.#serving.values()) {
+      const wasPaused = pool.paused
+      pool.paused = queueIds.has(pool.queueId)
+      if (pool.paused) for (const lease of pool.takeWaiting()) this.#end(releaseOf(lease, this.#deps.clock.now()))
+      if (!wasPaused || pool.paused) continue
+      loop.wake()
+      this.#deps.onRoom()
+    }
   }
 
   hint(queueId: number, level: number, turn: number): void {

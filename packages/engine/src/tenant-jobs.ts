@@ -1,0 +1,134 @@
+import { type ChangeView, listChanges } from './audit/list-changes.sql.ts'
+import { checkedOptions, invalidArgument } from './call-options.ts'
+import { BelfryError } from './errors.ts'
+import type { JobStatus } from './intake/job-changes.ts'
+import { mergeUpdate } from './intake/merge-update.ts'
+import type { Created } from './intake/put-prepared.ts'
+import { Complaints, isRecord, readText } from './intake/understand-fields.ts'
+import { getJob } from './lookup/get-job.sql.ts'
+import type { JobView, JobViewStatus } from './lookup/job-view.ts'
+import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
+import type { Page, PageRequest } from './lookup/page.ts'
+import { noSuch, type TenantScope } from './tenant-scope.ts'
+
+const MAX_REASON = 1_000
+
+export interface CreatedJob {
+  jobId: string
+  /** The same request made the job earlier. */
+  deduplicated: boolean
+  status: JobViewStatus
+  nextRunAt: Date | null
+}
+
+/** A tenant's jobs. */
+export class TenantJobs {
+  readonly #scope: TenantScope
+
+  constructor(scope: TenantScope) {
+    this.#scope = scope
+  }
+
+  /** Answers after the commit. */
+  async create(job: unknown, options: { idempotencyKey?: string } = {}): Promise<CreatedJob> {
+    const { idempotencyKey } = checkedOptions(options, ['idempotencyKey'])
+    const { engine } = this.#scope
+    const { jobId, deduplicated, nextRunAt } = await engine.intake.create(withKey(job, idempotencyKey), this.#creator)
+    if (!deduplicated) return { jobId, deduplicated, status: 'active', nextRunAt }
+    const known = await this.get(jobId)
+    return { jobId, deduplicated, status: known.status, nextRunAt: known.nextRunAt }
+  }
+
+  /** Up to 10,000, all or none. */
+  createMany(jobs: unknown): Promise<Created[]> {
+    return this.#scope.engine.intake.createMany(jobs, this.#creator)
+  }
+
+  /** The job wherever it is: waiting, in flight or finished. */
+  async get(jobId: string): Promise<JobView> {
+    const { fresh, caller } = this.#scope
+    const job = await getJob(fresh, caller.tenantId, jobId)
+    if (job === null) throw noSuch('job', jobId)
+    return job
+  }
+
+  /** Newest first, a page at a time. */
+  async list(filter: Omit<ListJobs, 'tenantId'> = {}): Promise<Page<JobView>> {
+    const { lists, caller } = this.#scope
+    return listJobs(lists, { ...filter, tenantId: caller.tenantId })
+  }
+
+  /** Changes the fields that `patch` names. */
+  async update(jobId: string, patch: unknown): Promise<{ version: number }> {
+    await this.#scope.mustOwnJob(jobId)
+    const { jobChanges, registry, clock } = this.#scope.engine
+    return jobChanges.update(
+      jobId,
+      (definitionJson, nominalAt) => mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt }),
+      (job, tenantId) => registry.queueId(tenantId, job.queue),
+      this.#scope.caller.actor,
+    )
+  }
+
+  /** No more runs; live ones are asked to stop, or with `running: 'finish'` left to finish. */
+  async cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
+    const { running = 'cancel' } = checkedOptions(options, ['running'])
+    if (running !== 'cancel' && running !== 'finish') throw invalidArgument('running', 'must be cancel or finish')
+    await this.#scope.mustOwnJob(jobId)
+    return this.#scope.engine.jobChanges.cancel(jobId, running, this.#scope.caller.actor)
+  }
+
+  /** No new runs until resumed; retries of existing ones go on. */
+  async pause(jobId: string, options: { reason?: string } = {}): Promise<{ status: JobStatus }> {
+    const reason = readReason(options)
+    await this.#scope.mustOwnJob(jobId)
+    return this.#scope.engine.jobChanges.pause(jobId, reason, this.#scope.caller.actor)
+  }
+
+  /** Goes on from now. */
+  async resume(jobId: string): Promise<{ status: JobStatus }> {
+    await this.#scope.mustOwnJob(jobId)
+    return this.#scope.engine.jobChanges.resume(jobId, this.#scope.caller.actor)
+  }
+
+  /** One run now, beside the schedule. */
+  async trigger(jobId: string): Promise<{ runId: string }> {
+    await this.#scope.mustOwnJob(jobId)
+    return this.#scope.engine.jobChanges.trigger(jobId, this.#scope.caller.actor)
+  }
+
+  /** Who changed what, oldest first. */
+  async changes(jobId: string, page: PageRequest = {}): Promise<Page<ChangeView>> {
+    await this.#scope.mustOwnJob(jobId)
+    const { lists, caller } = this.#scope
+    return listChanges(lists, { ...page, tenantId: caller.tenantId, subject: 'job', subjectId: jobId })
+  }
+
+  get #creator(): { tenant: string; createdBy: string } {
+    const { tenant, actor } = this.#scope.caller
+    return { tenant, createdBy: actor }
+  }
+}
+
+/** The key may stand in the request or beside it; two different ones are a mistake of the caller. */
+function withKey(job: unknown, idempotencyKey: string | undefined): unknown {
+  if (idempotencyKey === undefined || !isRecord(job)) return job
+  const { idempotencyKey: inside } = job
+  if (inside !== undefined && inside !== idempotencyKey) {
+    const message = 'differs from the Idempotency-Key beside the request: give one of them'
+    throw new BelfryError('invalid_request', `idempotencyKey ${message}`, {
+      complaints: [{ path: 'idempotencyKey', message }],
+    })
+  }
+  return { ...job, idempotencyKey }
+}
+
+/** Why something is paused, as people write it. */
+export function readReason(options: { reason?: string }): string | null {
+  const { reason } = checkedOptions(options, ['reason'])
+  if (reason === undefined) return null
+  const complaints = new Complaints()
+  readText(complaints, 'reason', reason, MAX_REASON)
+  if (complaints.list.length > 0) throw complaints.error('invalid_argument')
+  return reason
+}

@@ -1,0 +1,45 @@
+import { getLogs, type LogView } from './lookup/get-logs.sql.ts'
+import { getRun } from './lookup/get-run.sql.ts'
+import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
+import type { Page } from './lookup/page.ts'
+import type { RunSummary, RunView } from './lookup/run-view.ts'
+import { noSuch, type TenantScope } from './tenant-scope.ts'
+
+/** A tenant's runs. */
+export class TenantRuns {
+  readonly #scope: TenantScope
+
+  constructor(scope: TenantScope) {
+    this.#scope = scope
+  }
+
+  async get(runId: string): Promise<RunView> {
+    const { fresh, caller } = this.#scope
+    const run = await getRun(fresh, caller.tenantId, runId)
+    if (run === null) throw noSuch('run', runId)
+    return run
+  }
+
+  /** Live and finished ones in one list, a page at a time. */
+  async list(filter: Omit<ListRuns, 'tenantId'> = {}): Promise<Page<RunSummary>> {
+    const { lists, caller } = this.#scope
+    return listRuns(lists, { ...filter, tenantId: caller.tenantId })
+  }
+
+  async logs(runId: string): Promise<LogView[]> {
+    await this.#scope.mustOwnRun(runId)
+    return getLogs(this.#scope.engine.db, runId)
+  }
+
+  /** A waiting run is gone at once; a running one is asked to stop. */
+  async cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
+    await this.#scope.mustOwnRun(runId)
+    return this.#scope.engine.runChanges.cancel(runId, this.#scope.caller.actor)
+  }
+
+  /** Opens a failed or lost run again: same id, new attempts. */
+  async retry(runId: string): Promise<{ runId: string }> {
+    await this.#scope.mustOwnRun(runId)
+    return this.#scope.engine.runChanges.retry(runId, this.#scope.caller.actor)
+  }
+}

@@ -1,0 +1,46 @@
+import type { Engine } from './engine.ts'
+import { BelfryError } from './errors.ts'
+import { jobBelongsTo, runBelongsTo } from './lookup/belongs-to.sql.ts'
+import type { Queryable } from './store/database.ts'
+import type { Reader } from './store/reader.ts'
+
+/** For whom a call is made, and by whom: an API key's prefix, or a program. */
+export interface Caller {
+  tenantId: number
+  tenant: string
+  actor: string
+}
+
+/** What every part of a tenant's view needs. */
+export class TenantScope {
+  readonly caller: Caller
+  readonly engine: Engine
+  /** Reads what was written a moment ago. */
+  readonly fresh: Queryable
+  /** Lists and history: from the replica, if there is one. */
+  readonly lists: Queryable
+
+  constructor(caller: Caller, engine: Engine, readers: { fresh: Reader; lists: Reader }) {
+    this.caller = caller
+    this.engine = engine
+    this.fresh = readers.fresh.of(caller.tenantId)
+    this.lists = readers.lists.of(caller.tenantId)
+  }
+
+  /** Throws the same for another tenant's job as for one that does not exist. */
+  async mustOwnJob(jobId: string): Promise<void> {
+    if (!(await jobBelongsTo(this.fresh, this.caller.tenantId, jobId))) throw noSuch('job', jobId)
+  }
+
+  async mustOwnRun(runId: string): Promise<void> {
+    if (!(await runBelongsTo(this.fresh, this.caller.tenantId, runId))) throw noSuch('run', runId)
+  }
+}
+
+const SHOWN = 100
+
+/** Whatever was asked for stands in the answer, so it is cut to a length that no id has. */
+export function noSuch(what: 'job' | 'run' | 'dead letter' | 'queue', id: unknown): BelfryError {
+  const text = String(id)
+  return new BelfryError('not_found', `there is no ${what} ${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}`)
+}

@@ -1,0 +1,20 @@
+import { TenantDeadLetters } from './tenant-dead-letters.ts'
+import { TenantJobs } from './tenant-jobs.ts'
+import { TenantRuns } from './tenant-runs.ts'
+import type { TenantScope } from './tenant-scope.ts'
+
+/**
+ * Belfry as one tenant sees it, for one caller: what the HTTP server calls. Every id is looked at with the tenant's eyes;
+ * another tenant's is answered like one that does not exist. Reads run under row-level security, as a second wall.
+ */
+export class Tenant {
+  readonly jobs: TenantJobs
+  readonly runs: TenantRuns
+  readonly deadLetters: TenantDeadLetters
+
+  constructor(scope: TenantScope) {
+    this.jobs = new TenantJobs(scope)
+    this.runs = new TenantRuns(scope)
+    this.deadLetters = new TenantDeadLetters(scope)
+  }
+}
