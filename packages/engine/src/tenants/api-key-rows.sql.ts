@@ -1,0 +1,103 @@
+import type { Instant } from '../runtime/clock.ts'
+import { texts } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { SCOPES, type Scope } from './scopes.ts'
+
+export interface ApiKeyRow {
+  id: string
+  tenantId: number
+  tenant: string
+  name: string
+  prefix: string
+  scopes: Scope[]
+  createdAt: Instant
+  expiresAt: Instant | null
+  revokedAt: Instant | null
+}
+
+type Row = [string, number, string, string, string, string, Instant, Instant | null, Instant | null]
+
+const COLUMNS = `k.id, k.tenant_id, t.name, k.name, k.prefix, array_to_string(k.scopes, ','), k.created_at, k.expires_at, k.revoked_at`
+const KEYS = 'belfry.api_keys k join belfry.tenants t on t.id = k.tenant_id'
+
+const PUT = statement(
+  'put_api_key',
+  `insert into belfry.api_keys (created_at, expires_at, id, tenant_id, name, prefix, scopes, hash)
+   select to_timestamp($1::float8 / 1000), to_timestamp($2::float8 / 1000), $3, t.id, $5, $6, $7, $8
+   from belfry.tenants t where t.id = $4 for key share`,
+)
+const FIND = statement('find_api_key', `select ${COLUMNS} from ${KEYS} where k.hash = $1`)
+const LOCK = statement(
+  'lock_api_key',
+  `select ${COLUMNS}, encode(k.hash, 'hex') from ${KEYS} where k.id = $1 for update of k`,
+)
+const LIST = statement(
+  'list_api_keys',
+  `select ${COLUMNS} from ${KEYS} where k.tenant_id = $1 and k.id < $2::uuid order by k.id desc limit $3`,
+)
+const LIST_ALL = statement(
+  'list_all_api_keys',
+  `select ${COLUMNS} from ${KEYS} where k.id < $1::uuid order by k.id desc limit $2`,
+)
+const REVOKE = statement(
+  'revoke_api_key',
+  'update belfry.api_keys k set revoked_at = to_timestamp($2::float8 / 1000) where k.id = $1',
+)
+const EXPIRE = statement(
+  'expire_api_key',
+  'update belfry.api_keys k set expires_at = least(k.expires_at, to_timestamp($2::float8 / 1000)) where k.id = $1',
+)
+
+function keyOf(row: Row): ApiKeyRow {
+  const [id, tenantId, tenant, name, prefix, scopes, createdAt, expiresAt, revokedAt] = row
+  const known = scopes.split(',')
+  return {
+    id,
+    tenantId,
+    tenant,
+    name,
+    prefix,
+    scopes: SCOPES.filter((scope) => known.includes(scope)),
+    createdAt,
+    expiresAt,
+    revokedAt,
+  }
+}
+
+/** False: there is no such tenant. */
+export async function putApiKey(
+  tx: Queryable,
+  key: Omit<ApiKeyRow, 'tenant' | 'revokedAt'> & { hash: Buffer },
+): Promise<boolean> {
+  const { createdAt, expiresAt, id, tenantId, name, prefix, scopes, hash } = key
+  return (await tx.execute(PUT, [createdAt, expiresAt, id, tenantId, name, prefix, texts(scopes), hash])) > 0
+}
+
+export async function findApiKey(db: Queryable, hash: Buffer): Promise<ApiKeyRow | null> {
+  const [row] = await db.query<Row>(FIND, [hash])
+  return row ? keyOf(row) : null
+}
+
+export async function lockApiKey(tx: Queryable, id: string): Promise<(ApiKeyRow & { hash: string }) | null> {
+  const [row] = await tx.query<[...Row, hash: string]>(LOCK, [id])
+  return row ? { ...keyOf(row as unknown as Row), hash: row[9] } : null
+}
+
+/** Newest first. Without a tenant: those of all. */
+export async function listApiKeys(
+  db: Queryable,
+  tenantId: number | null,
+  before: string,
+  limit: number,
+): Promise<ApiKeyRow[]> {
+  const rows =
+    tenantId === null
+      ? await db.query<Row>(LIST_ALL, [before, limit])
+      : await db.query<Row>(LIST, [tenantId, before, limit])
+  return rows.map(keyOf)
+}
+
+export const revokeApiKey = (tx: Queryable, id: string, now: Instant): Promise<number> => tx.execute(REVOKE, [id, now])
+
+export const expireApiKey = (tx: Queryable, id: string, at: Instant): Promise<number> => tx.execute(EXPIRE, [id, at])

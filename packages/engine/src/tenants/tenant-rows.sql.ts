@@ -1,0 +1,120 @@
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import type { TenantQuotas } from './understand-tenant.ts'
+
+export interface TenantView {
+  id: number
+  name: string
+  tier: string
+  weight: number
+  quotas: TenantQuotas
+  createdAt: Date
+}
+
+type Row = [
+  number,
+  string,
+  string,
+  number,
+  number | null,
+  number | null,
+  number | null,
+  number | null,
+  createdAt: Instant,
+]
+
+const COLUMNS =
+  't.id, t.name, t.tier, t.weight, t.max_active_jobs, t.creates_per_second, t.requests_per_second, t.max_payload_bytes, t.created_at'
+
+/**
+ * The number after the highest that was ever given out: a deleted tenant's is not given to another, whose it would make all
+ * that stands in history. The row in `meta` makes those who create at the same time wait for each other.
+ */
+const NEXT_ID = statement(
+  'next_tenant_id',
+  `insert into belfry.meta as m (key, value) select 'last_tenant_id', to_jsonb(max(t.id) + 1) from belfry.tenants t
+   on conflict (key) do update set value = to_jsonb(greatest((m.value #>> '{}')::int + 1, (excluded.value #>> '{}')::int))
+   returning (m.value #>> '{}')::int`,
+)
+const PUT = statement(
+  'put_tenant',
+  `insert into belfry.tenants as t (id, name, tier, weight, max_active_jobs, creates_per_second, requests_per_second, max_payload_bytes, created_at)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9::float8 / 1000)) on conflict (name) do nothing returning ${COLUMNS}`,
+)
+const WRITE = statement(
+  'write_tenant',
+  `update belfry.tenants t set tier = $2, weight = $3, max_active_jobs = $4, creates_per_second = $5, requests_per_second = $6, max_payload_bytes = $7
+   where t.id = $1`,
+)
+const READ = statement('read_tenant', `select ${COLUMNS} from belfry.tenants t where t.id = $1`)
+const READ_NAMED = statement('read_tenant_by_name', `select ${COLUMNS} from belfry.tenants t where t.name = $1`)
+const LOCK = statement('lock_whole_tenant', `select ${COLUMNS} from belfry.tenants t where t.id = $1 for update`)
+const LIST = statement('list_tenants', `select ${COLUMNS} from belfry.tenants t where t.id > $1 order by t.id limit $2`)
+/** Whether it has anything with a future or in flight. */
+const IS_BUSY = statement(
+  'tenant_is_busy',
+  `select exists (select from belfry.timers t where t.tenant_id = $1 and t.tenant_id <> 1)
+     or exists (select from belfry.runs r where r.tenant_id = $1)`,
+)
+const DELETE = statement(
+  'delete_tenant',
+  `with keys as (delete from belfry.api_keys k where k.tenant_id = $1),
+   secrets as (delete from belfry.secrets s where s.tenant_id = $1),
+   signing_keys as (delete from belfry.signing_keys s where s.tenant_id = $1),
+   circuits as (delete from belfry.circuits c where c.tenant_id = $1)
+   delete from belfry.tenants t where t.id = $1`,
+)
+
+const viewOf = ([id, name, tier, weight, jobs, creates, requests, bytes, createdAt]: Row): TenantView => ({
+  id,
+  name,
+  tier,
+  weight,
+  quotas: { activeJobs: jobs, createsPerSecond: creates, requestsPerSecond: requests, payloadBytes: bytes },
+  createdAt: new Date(createdAt),
+})
+
+const quotaValues = ({ activeJobs, createsPerSecond, requestsPerSecond, payloadBytes }: TenantQuotas) => [
+  activeJobs,
+  createsPerSecond,
+  requestsPerSecond,
+  payloadBytes,
+]
+
+const firstOf = (rows: Row[]): TenantView | null => (rows[0] ? viewOf(rows[0]) : null)
+
+/** Null: the name is taken. */
+export async function putTenant(
+  tx: Queryable,
+  tenant: Omit<TenantView, 'id' | 'createdAt'>,
+  now: Instant,
+): Promise<TenantView | null> {
+  const [next] = await tx.query<[number]>(NEXT_ID, [])
+  const { name, tier, weight, quotas } = tenant
+  return firstOf(await tx.query<Row>(PUT, [next?.[0], name, tier, weight, ...quotaValues(quotas), now]))
+}
+
+export async function writeTenant(tx: Queryable, { id, tier, weight, quotas }: TenantView): Promise<void> {
+  await tx.execute(WRITE, [id, tier, weight, ...quotaValues(quotas)])
+}
+
+export const readTenant = async (db: Queryable, id: number): Promise<TenantView | null> =>
+  firstOf(await db.query<Row>(READ, [id]))
+
+export const readTenantNamed = async (db: Queryable, name: string): Promise<TenantView | null> =>
+  firstOf(await db.query<Row>(READ_NAMED, [name]))
+
+export const lockTenant = async (tx: Queryable, id: number): Promise<TenantView | null> =>
+  firstOf(await tx.query<Row>(LOCK, [id]))
+
+export const listTenants = async (db: Queryable, after: number, limit: number): Promise<TenantView[]> =>
+  (await db.query<Row>(LIST, [after, limit])).map(viewOf)
+
+export async function isBusy(tx: Queryable, id: number): Promise<boolean> {
+  const [row] = await tx.query<[boolean]>(IS_BUSY, [id])
+  return row?.[0] === true
+}
+
+/** With its keys, secrets and circuits. What has happened stays; payloads expire by themselves, and nobody can read them. */
+export const deleteTenant = (tx: Queryable, id: number): Promise<number> => tx.execute(DELETE, [id])

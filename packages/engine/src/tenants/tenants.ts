@@ -1,0 +1,133 @@
+import { recordChange } from '../audit/record-change.sql.ts'
+import { BelfryError } from '../errors.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { ShortMemory } from '../runtime/short-memory.ts'
+import type { Database } from '../store/database.ts'
+import { INSTANT, limitOf, type Page, type PageRequest, readCursor, writeCursor } from '../store/page.ts'
+import {
+  deleteTenant,
+  isBusy,
+  listTenants,
+  lockTenant,
+  putTenant,
+  readTenant,
+  readTenantNamed,
+  type TenantView,
+  writeTenant,
+} from './tenant-rows.sql.ts'
+import {
+  NO_QUOTAS,
+  type TenantInput,
+  type TenantPatch,
+  type TenantQuotas,
+  understandTenant,
+  understandTenantPatch,
+} from './understand-tenant.ts'
+
+/** There is always a tenant `default`. */
+const DEFAULT_TENANT_ID = 1
+const DEFAULT_TIER = 'standard'
+const REMEMBERED_MS = 1_000
+const MAX_REMEMBERED = 10_000
+const MAX_ID = 2_147_483_647
+
+export interface TenantsDeps {
+  db: Database
+  clock: Clock
+}
+
+/** Who owns jobs: name, tier, weight and quotas. Every change is written down. */
+export class Tenants {
+  readonly #deps: TenantsDeps
+  readonly #quotas: ShortMemory<TenantQuotas>
+
+  constructor(deps: TenantsDeps) {
+    this.#deps = deps
+    this.#quotas = new ShortMemory({ clock: deps.clock, keepMs: REMEMBERED_MS, maxEntries: MAX_REMEMBERED })
+  }
+
+  async create(input: TenantInput, by: string): Promise<TenantView> {
+    const { name, tier = DEFAULT_TIER, weight = 1, quotas } = understandTenant(input)
+    return this.#deps.db.transaction(async (tx) => {
+      const now = this.#deps.clock.now()
+      const made = await putTenant(tx, { name, tier, weight, quotas: { ...NO_QUOTAS, ...quotas } }, now)
+      if (!made) throw new BelfryError('name_taken', `there is a tenant "${name}" already`)
+      await recordChange(tx, { ...subjectOf(made.id), action: 'create', actor: by, after: made, at: now })
+      return made
+    })
+  }
+
+  async get(id: number): Promise<TenantView> {
+    const found = isTenantId(id) ? await readTenant(this.#deps.db, id) : null
+    if (!found) throw noSuchTenant(id)
+    return found
+  }
+
+  /** Null: there is none of that name. */
+  async byName(name: string): Promise<TenantView | null> {
+    // A text with NUL cannot even be asked for.
+    return typeof name === 'string' && !name.includes('\0') ? readTenantNamed(this.#deps.db, name) : null
+  }
+
+  /** Oldest first, a page at a time. */
+  async list(page: PageRequest = {}): Promise<Page<TenantView>> {
+    const limit = limitOf(page)
+    const [after = '0'] = readCursor(page, [INSTANT]) ?? []
+    const found = await listTenants(this.#deps.db, Math.min(Number(after), MAX_ID), limit + 1)
+    const items = found.slice(0, limit)
+    const last = items.at(-1)
+    return { items, nextCursor: found.length > limit && last ? writeCursor([last.id]) : null }
+  }
+
+  /** Changes the fields that `patch` names; a quota that is null is none. */
+  async update(id: number, patch: TenantPatch, by: string): Promise<TenantView> {
+    const { quotas, ...fields } = understandTenantPatch(patch)
+    if (!isTenantId(id)) throw noSuchTenant(id)
+    const updated = await this.#deps.db.transaction(async (tx) => {
+      const before = await lockTenant(tx, id)
+      if (!before) throw noSuchTenant(id)
+      const after = { ...before, ...fields, quotas: { ...before.quotas, ...quotas } }
+      if (JSON.stringify(after) === JSON.stringify(before)) return before
+      await writeTenant(tx, after)
+      const at = this.#deps.clock.now()
+      await recordChange(tx, { ...subjectOf(id), action: 'update', actor: by, before, after, at })
+      return after
+    })
+    this.#quotas.forget(String(id))
+    return updated
+  }
+
+  /** Only one that has nothing with a future and nothing in flight. Its keys and secrets go with it, its history stays. */
+  async delete(id: number, by: string): Promise<void> {
+    if (!isTenantId(id)) throw noSuchTenant(id)
+    if (id === DEFAULT_TENANT_ID) {
+      throw new BelfryError('invalid_argument', 'the tenant "default" cannot be deleted', {
+        complaints: [{ path: 'id', message: 'is the tenant "default", which cannot be deleted' }],
+      })
+    }
+    await this.#deps.db.transaction(async (tx) => {
+      const before = await lockTenant(tx, id)
+      if (!before) throw noSuchTenant(id)
+      if (await isBusy(tx, id)) {
+        throw new BelfryError('not_empty', `the tenant "${before.name}" still has jobs or runs: cancel them first`)
+      }
+      await deleteTenant(tx, id)
+      const at = this.#deps.clock.now()
+      await recordChange(tx, { ...subjectOf(id), action: 'delete', actor: by, before, at })
+    })
+    this.#quotas.forget(String(id))
+  }
+
+  /** At most a second old. One that is gone has none. */
+  async quotasOf(tenantId: number): Promise<TenantQuotas> {
+    return this.#quotas.get(String(tenantId), async () => {
+      return (await readTenant(this.#deps.db, tenantId))?.quotas ?? NO_QUOTAS
+    })
+  }
+}
+
+const subjectOf = (id: number) => ({ tenantId: id, subject: 'tenant', subjectId: String(id) }) as const
+
+const isTenantId = (id: unknown): boolean => Number.isInteger(id) && (id as number) > 0 && (id as number) <= MAX_ID
+
+const noSuchTenant = (id: unknown): BelfryError => new BelfryError('not_found', `there is no tenant ${String(id)}`)

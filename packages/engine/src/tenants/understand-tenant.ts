@@ -1,0 +1,79 @@
+import { Complaints } from '../input/complaints.ts'
+import { readInteger, readRecord, readText, readWord } from '../input/read-fields.ts'
+
+/** Null: no limit. */
+export interface TenantQuotas {
+  /** Jobs that have a future or are in flight. */
+  activeJobs: number | null
+  createsPerSecond: number | null
+  requestsPerSecond: number | null
+  /** Of one payload. */
+  payloadBytes: number | null
+}
+
+export interface TenantInput {
+  name: string
+  tier?: string
+  /** Its share beside others, 1 to 1000. */
+  weight?: number
+  quotas?: Partial<TenantQuotas>
+}
+
+export type TenantPatch = Omit<TenantInput, 'name'>
+
+const MAX_TIER = 64
+const MAX_WEIGHT = 1_000
+const MAX_QUOTA = 2_147_483_647
+/** What a node is willing to hold in memory for one payload; a quota may only be smaller. */
+export const MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
+const QUOTAS = ['activeJobs', 'createsPerSecond', 'requestsPerSecond', 'payloadBytes'] as const
+const PATCH_FIELDS = ['tier', 'weight', 'quotas']
+
+export const NO_QUOTAS: TenantQuotas = {
+  activeJobs: null,
+  createsPerSecond: null,
+  requestsPerSecond: null,
+  payloadBytes: null,
+}
+
+export interface UnderstoodTenant {
+  tier?: string
+  weight?: number
+  quotas: Partial<TenantQuotas>
+}
+
+export function understandTenant(input: TenantInput): UnderstoodTenant & { name: string } {
+  const complaints = new Complaints()
+  const record = readRecord(complaints, 'tenant', input, ['name', ...PATCH_FIELDS])
+  const name = record && readWord(complaints, 'name', record.name)
+  const rest = record && readFields(complaints, record)
+  if (complaints.list.length > 0) throw complaints.error('invalid_argument')
+  return { ...(rest as UnderstoodTenant), name: name as string }
+}
+
+/** What is left out stays as it is. */
+export function understandTenantPatch(patch: TenantPatch): UnderstoodTenant {
+  const complaints = new Complaints()
+  const record = readRecord(complaints, 'tenant', patch, ['name', ...PATCH_FIELDS])
+  if (record?.name !== undefined) complaints.add('name', 'cannot be changed: create another tenant')
+  const rest = record && readFields(complaints, record)
+  if (complaints.list.length > 0) throw complaints.error('invalid_argument')
+  return rest as UnderstoodTenant
+}
+
+function readFields(complaints: Complaints, { tier, weight, quotas }: Record<string, unknown>): UnderstoodTenant {
+  const understood: UnderstoodTenant = { quotas: {} }
+  const readTier = tier === undefined ? undefined : readText(complaints, 'tier', tier, MAX_TIER)
+  if (readTier !== undefined) understood.tier = readTier
+  const readWeight = weight === undefined ? undefined : readInteger(complaints, 'weight', weight, 1, MAX_WEIGHT)
+  if (readWeight !== undefined) understood.weight = readWeight
+  const given = quotas === undefined ? undefined : readRecord(complaints, 'quotas', quotas, QUOTAS)
+  for (const quota of QUOTAS) {
+    const value = given?.[quota]
+    if (value === undefined) continue
+    const max = quota === 'payloadBytes' ? MAX_PAYLOAD_BYTES : MAX_QUOTA
+    const read = value === null ? null : readInteger(complaints, `quotas.${quota}`, value, 1, max)
+    if (read !== undefined) understood.quotas[quota] = read
+  }
+  return understood
+}
