@@ -1,60 +1,18 @@
-#!/usr/bin/env node
-import { BelfryError, type Logger, lineLogger } from '@belfry/engine'
-import { readStartOptions, UsageError } from './options.ts'
-import { type Running, start } from './start.ts'
+import { text } from 'node:stream/consumers'
+import { describeFailure } from './failure.ts'
+import { runCommand } from './run-command.ts'
 
-const USAGE = `usage: belfry [start]
+// Whoever reads our answer may have had enough (`belfry jobs list | head`).
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
-  start    run a node (also without any word)
-
-  PORT                  8080      where it serves; 0 picks a free port
-  BELFRY_DATA_DIR       .belfry   where the embedded database keeps its data
-  BELFRY_DATABASE_URL             a PostgreSQL of your own instead of the embedded one`
-
-async function main(words: readonly string[]): Promise<void> {
-  const [command = 'start', ...rest] = words
-  if (['help', '--help', '-h'].includes(command)) {
-    console.log(USAGE)
-    return
-  }
-  if (command !== 'start' || rest.length > 0)
-    throw new UsageError(`there is no \`belfry ${words.join(' ')}\`\n${USAGE}`)
-  await runUntilSignal(readStartOptions(process.env))
-}
-
-async function runUntilSignal(options: ReturnType<typeof readStartOptions>): Promise<void> {
-  const logger = terminalLogger()
-  let running: Running | null = null
-  let stopping = false
-
-  const onSignal = (signal: NodeJS.Signals) => {
-    // A second signal, or one while nothing has started that would need to be drained, ends the process at once.
-    if (stopping || !running) process.exit(stopping ? 130 : 0)
-    stopping = true
-    logger.info('stopping; once more stops at once', { signal })
-    running.stop().then(() => process.exit(0), fail)
-  }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
-
-  running = await start(options, logger)
-  console.log(`belfry ready on ${running.url}`)
-}
-
-function terminalLogger(): Logger {
-  const logger = lineLogger((line) => console.error(line))
-  return { ...logger, debug: () => {} }
-}
-
-function fail(error: unknown): never {
-  if (error instanceof UsageError) {
-    console.error(`belfry: ${error.message}`)
-    process.exit(2)
-  }
-  // Errors of the catalogue say what to do; anything else is a bug, and its place helps.
-  if (error instanceof BelfryError) console.error(`belfry: ${error.message} (${error.code})`)
-  else console.error('belfry:', error)
-  process.exit(1)
-}
-
-main(process.argv.slice(2)).catch(fail)
+runCommand(process.argv.slice(2), process.env, {
+  out: (line) => console.log(line),
+  err: (line) => console.error(line),
+  width: process.stdout.isTTY ? process.stdout.columns : null,
+  input: () => text(process.stdin),
+}).catch((error: unknown) => {
+  const { message, exitCode } = describeFailure(error)
+  console.error(`belfry: ${message}`)
+  // The other processes or connections of a failed start must not keep this one alive.
+  process.exit(exitCode)
+})

@@ -50,7 +50,7 @@ test('a wrong setting is one clear line and exit code 2', async () => {
 test('an unknown command is refused with those there are', async () => {
   const { code, said } = await setup().belfry(['dance'], {}).ended
   expect(code).toBe(2)
-  expect(said).toMatch(/there is no `belfry dance`\nusage: belfry/)
+  expect(said).toMatch(/^belfry: there is no `belfry dance`; there are start, migrate, jobs, .*\n$/)
 })
 
 test('a port that is taken is told before anything else is started', async () => {

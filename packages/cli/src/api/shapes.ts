@@ -1,0 +1,86 @@
+/** What the API answers, as far as the command shows it. More may be there. */
+export interface Job {
+  jobId: string
+  name?: string | null
+  status: string
+  schedule?: { cron?: string; every?: string; timezone?: string; runAt?: string } | null
+  queue?: string | null
+  http?: { method?: string; url: string } | null
+  priority?: number
+  labels?: Record<string, string>
+  nextRunAt?: string | null
+  lastRun?: {
+    id: string
+    status: string
+    finishedAt: string
+    failureClass?: string | null
+    error?: string | null
+  } | null
+  version?: number
+  createdAt?: string
+  updatedAt?: string
+  pausedAt?: string | null
+  pausedReason?: string | null
+}
+
+export interface RunSummary {
+  id: string
+  jobId: string
+  nominalAt: string
+  dueAt?: string
+  status: string
+  attempt: number
+  failures: number
+  queue?: string
+  cause?: string | null
+  result?: unknown
+  failureClass?: string | null
+  error?: string | null
+  finishedAt?: string | null
+}
+
+export interface Attempt {
+  number: number
+  counted: boolean
+  status: string
+  failureClass?: string | null
+  error?: string | null
+  statusCode?: number | null
+  startedAt?: string | null
+  finishedAt?: string | null
+  durationMs?: number | null
+  response?: { body?: string; truncated?: boolean } | null
+}
+
+export interface Run extends RunSummary {
+  attempts: Attempt[]
+}
+
+export interface DeadLetter {
+  runId: string
+  jobId: string
+  queue?: string
+  failureClass?: string | null
+  error?: string | null
+  diedAt?: string
+}
+
+export interface ApiKey {
+  id: string
+  name: string
+  prefix: string
+  scopes: string[]
+  tenantId?: number
+  createdAt?: string
+  expiresAt?: string | null
+  revokedAt?: string | null
+}
+
+export interface Tenant {
+  id: number | string
+  name: string
+  tier?: string
+  weight?: number
+  quotas?: Record<string, number | null>
+  createdAt?: string
+}

@@ -1,0 +1,53 @@
+import type { Command } from './command/command.ts'
+import { listDeadLetters } from './commands/dlq/list.ts'
+import { redrive } from './commands/dlq/redrive.ts'
+import { cancelJob } from './commands/jobs/cancel.ts'
+import { createJob } from './commands/jobs/create.ts'
+import { getJob } from './commands/jobs/get.ts'
+import { listJobs } from './commands/jobs/list.ts'
+import { pauseJob } from './commands/jobs/pause.ts'
+import { resumeJob } from './commands/jobs/resume.ts'
+import { triggerJob } from './commands/jobs/trigger.ts'
+import { createKey } from './commands/keys/create.ts'
+import { listKeys } from './commands/keys/list.ts'
+import { revokeKey } from './commands/keys/revoke.ts'
+import { rotateKey } from './commands/keys/rotate.ts'
+import { migrate } from './commands/migrate.ts'
+import { cancelRun } from './commands/runs/cancel.ts'
+import { getRun } from './commands/runs/get.ts'
+import { listRuns } from './commands/runs/list.ts'
+import { retryRun } from './commands/runs/retry.ts'
+import { start } from './commands/start.ts'
+import { createTenant } from './commands/tenants/create.ts'
+import { deleteTenant } from './commands/tenants/delete.ts'
+import { getTenant } from './commands/tenants/get.ts'
+import { listTenants } from './commands/tenants/list.ts'
+import { updateTenant } from './commands/tenants/update.ts'
+
+/** Everything that `belfry` can do, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  start,
+  migrate,
+  createJob,
+  listJobs,
+  getJob,
+  cancelJob,
+  pauseJob,
+  resumeJob,
+  triggerJob,
+  listRuns,
+  getRun,
+  retryRun,
+  cancelRun,
+  listDeadLetters,
+  redrive,
+  createKey,
+  listKeys,
+  revokeKey,
+  rotateKey,
+  createTenant,
+  listTenants,
+  getTenant,
+  updateTenant,
+  deleteTenant,
+]

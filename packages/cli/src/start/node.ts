@@ -1,0 +1,76 @@
+import { Belfry, type BelfryOptions, type Logger, SystemClock } from '@belfry/engine'
+import { type Server, startServer } from '@belfry/server'
+import { portFailure } from './port.ts'
+import type { StartOptions } from './start-options.ts'
+
+export interface Running {
+  url: string
+  /** Takes nothing new, finishes or releases what runs, and closes everything. */
+  stop(): Promise<void>
+  /** Ends what belongs to it and is not this process, without letting it finish anything. */
+  end(): Promise<void>
+}
+
+/** How long running handlers and calls may go on once the node stops. */
+export const DRAIN_MS = 10_000
+/** How long requests under way may still take. */
+const REQUESTS_MS = 5_000
+
+/** Starts one node. It listens before the database is there, so that somebody who asks is told that it is waiting. */
+export async function startNode(options: StartOptions, adminKey: string, logger: Logger): Promise<Running> {
+  let belfry: Belfry | null = null
+  const server = await listen(options, adminKey, logger, () => belfry)
+  const url = `http://127.0.0.1:${server.port}`
+  try {
+    belfry = await Belfry.start({ ...engineOptions(options), publicUrl: options.publicUrl ?? url, logger })
+  } catch (error) {
+    await server.stop()
+    throw error
+  }
+  const engine = belfry
+  return {
+    url,
+    stop: async () => {
+      await within(REQUESTS_MS, server.stop())
+      await engine.stop()
+    },
+    end: async () => {},
+  }
+}
+
+export function engineOptions(options: StartOptions): BelfryOptions {
+  const { dataDir, database, readDatabase, encryptionKey, allowPrivateTargets, roles } = options
+  return {
+    dataDir,
+    drainMs: DRAIN_MS,
+    allowPrivateTargets,
+    roles,
+    ...(database === undefined ? {} : { database }),
+    ...(readDatabase === undefined ? {} : { readDatabase }),
+    ...(encryptionKey === undefined ? {} : { encryptionKey }),
+  }
+}
+
+async function listen(
+  options: StartOptions,
+  adminKey: string,
+  logger: Logger,
+  belfry: () => Belfry | null,
+): Promise<Server> {
+  try {
+    return await startServer({ belfry, adminKey, port: options.port, logger })
+  } catch (error) {
+    throw portFailure(options.port, error)
+  }
+}
+
+/** A caller who never finishes his request must not keep the runs from being released. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const clock = new SystemClock()
+  let timer = { cancel: () => {} }
+  const over = new Promise<void>((wake) => {
+    timer = clock.timer(ms, wake)
+  })
+  await Promise.race([work, over])
+  timer.cancel()
+}

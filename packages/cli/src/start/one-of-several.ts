@@ -1,0 +1,52 @@
+import cluster from 'node:cluster'
+import { type Logger, SystemClock } from '@belfry/engine'
+import { describeFailure } from '../failure.ts'
+import { type FromProcess, isToProcess } from './messages.ts'
+import { DRAIN_MS, type Running, startNode } from './node.ts'
+import type { StartOptions } from './start-options.ts'
+
+/** Nobody is there any more who would end a process that cannot drain. */
+const ALONE_MS = DRAIN_MS + 8_000
+
+/** A node among several behind one port. It drains when the first process says so, or is gone. */
+export async function runOneOfSeveral(options: StartOptions, adminKey: string, logger: Logger): Promise<void> {
+  const node = startNode(options, adminKey, logger)
+  let stopping = false
+  const stop = (why: string) => {
+    if (stopping) return
+    stopping = true
+    logger.info('stopping', { why })
+    // Whatever still starts is waited for, so that what it entered is left again.
+    node
+      .then((running: Running) => running.stop())
+      .then(
+        () => process.exit(0),
+        () => process.exit(1),
+      )
+  }
+  process.on('message', (message: unknown) => {
+    if (isToProcess(message)) stop('told to')
+  })
+  // A terminal sends Ctrl-C to every process; the first one decides what it means.
+  process.on('SIGINT', () => {})
+  process.on('SIGTERM', () => (stopping ? process.exit(130) : stop('SIGTERM')))
+  cluster.worker?.on('disconnect', () => {
+    // Otherwise the cluster module ends the process at once, with its leases held.
+    if (cluster.worker) cluster.worker.exitedAfterDisconnect = true
+    new SystemClock().timer(ALONE_MS, () => process.exit(1))
+    stop('the first process is gone')
+  })
+
+  try {
+    await node
+    tell({ belfry: 'ready' })
+  } catch (error) {
+    const { message, exitCode } = describeFailure(error)
+    tell({ belfry: 'failed', message, exitCode }, () => process.exit(exitCode))
+  }
+}
+
+function tell(message: FromProcess, then: () => void = () => {}): void {
+  if (process.send && process.connected) process.send(message, undefined, {}, then)
+  else then()
+}

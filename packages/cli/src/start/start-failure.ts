@@ -1,0 +1,9 @@
+/** Why one of several processes cannot be started, told by the first of them in its stead. */
+export class StartFailure extends Error {
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
