@@ -28,6 +28,7 @@ const PUT = statement(
    from belfry.tenants t where t.id = $4 for key share`,
 )
 const FIND = statement('find_api_key', `select ${COLUMNS} from ${KEYS} where k.hash = $1`)
+const GET = statement('get_api_key', `select ${COLUMNS} from ${KEYS} where k.id = $1`)
 const LOCK = statement(
   'lock_api_key',
   `select ${COLUMNS}, encode(k.hash, 'hex') from ${KEYS} where k.id = $1 for update of k`,
@@ -76,6 +77,11 @@ export async function putApiKey(
 
 export async function findApiKey(db: Queryable, hash: Buffer): Promise<ApiKeyRow | null> {
   const [row] = await db.query<Row>(FIND, [hash])
+  return row ? keyOf(row) : null
+}
+
+export async function getApiKey(db: Queryable, id: string): Promise<ApiKeyRow | null> {
+  const [row] = await db.query<Row>(GET, [id])
   return row ? keyOf(row) : null
 }
 

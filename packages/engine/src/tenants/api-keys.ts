@@ -13,6 +13,7 @@ import {
   type ApiKeyRow,
   expireApiKey,
   findApiKey,
+  getApiKey,
   listApiKeys,
   lockApiKey,
   putApiKey,
@@ -83,6 +84,12 @@ export class ApiKeys {
     const now = this.#deps.clock.now()
     const { tenantId, name, scopes, expiresAt } = understand(input, now)
     return this.#deps.db.transaction((tx) => this.#make(tx, { tenantId, name, scopes, expiresAt, now, by }))
+  }
+
+  /** Null: there is none. */
+  async get(id: string): Promise<ApiKeyView | null> {
+    const key = isJobId(id) ? await getApiKey(this.#deps.db, id) : null
+    return key && viewOf(key)
   }
 
   /** Newest first, a page at a time; without a tenant those of all. */
