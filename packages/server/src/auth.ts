@@ -42,7 +42,8 @@ const IMPLIED: Record<Scope, readonly Scope[]> = {
   worker: ['worker'],
   admin: ['admin', 'write', 'worker', 'read'],
 }
-const DEFAULT_TENANT = 'default'
+/** Always there, under this number. */
+const DEFAULT_TENANT = { id: 1, name: 'default' }
 
 export class Auth {
   readonly #options: AuthOptions
@@ -76,7 +77,7 @@ export class Auth {
   async #callerOf(service: Service, request: FastifyRequest): Promise<Caller> {
     const key = bearerOf(request.headers.authorization)
     const named = request.headers['belfry-tenant']
-    if (this.#isAdminKey(key)) return this.#adminOf(service, typeof named === 'string' ? named : DEFAULT_TENANT)
+    if (this.#isAdminKey(key)) return this.#adminOf(service, typeof named === 'string' ? named : DEFAULT_TENANT.name)
     const found = await service.admin.apiKeys.authenticate(key)
     if (found === null) throw new BelfryError('unauthorized', 'the API key is unknown, expired or revoked')
     const { tenantId, tenant, scopes, prefix } = found
@@ -86,7 +87,7 @@ export class Auth {
   }
 
   async #adminOf(service: Service, name: string): Promise<Caller> {
-    const tenant = await service.admin.tenants.named(name)
+    const tenant = name === DEFAULT_TENANT.name ? DEFAULT_TENANT : await service.admin.tenants.byName(name)
     if (tenant === null) throw new BelfryError('not_found', 'there is no tenant of the name that Belfry-Tenant says')
     return { tenantId: tenant.id, tenant: tenant.name, scopes: ADMIN, actor: 'admin', isInstallation: true }
   }

@@ -34,7 +34,7 @@ export interface ChangeView {
 export interface CreatedJob {
   jobId: string
   deduplicated: boolean
-  status: string
+  status: JobView['status']
   nextRunAt: Date | null
 }
 
@@ -205,7 +205,7 @@ export interface Service {
     }
     tenants: {
       quotasOf(tenantId: number): Promise<Quotas>
-      named(name: string): Promise<{ id: number; name: string } | null>
+      byName(name: string): Promise<{ id: number; name: string } | null>
       create(tenant: TenantSettings & { name: string }, by: string): Promise<TenantRecord>
       get(id: number): Promise<TenantRecord>
       list(page: PageRequest): Promise<Page<TenantRecord>>

@@ -6,6 +6,10 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { callbackRoutes } from './callbacks.ts'
 import { circuitRoutes } from './circuits.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
+import { jobActionRoutes } from './job-actions.ts'
+import { jobBatchRoutes } from './job-batches.ts'
+import { jobChangeRoutes } from './job-changes.ts'
+import { jobRunRoutes } from './job-runs.ts'
 import { jobRoutes } from './jobs.ts'
 import { nodeRoutes } from './nodes.ts'
 import { payloadRoutes } from './payloads.ts'
@@ -26,6 +30,10 @@ export interface RouteDeps {
 /** Every route of version 1, by resource. */
 export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): void {
   jobRoutes(app, limiter)
+  jobBatchRoutes(app, limiter)
+  jobChangeRoutes(app, limiter)
+  jobActionRoutes(app)
+  jobRunRoutes(app)
   runRoutes(app, clock)
   deadLetterRoutes(app)
   queueRoutes(app)

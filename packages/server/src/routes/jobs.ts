@@ -1,29 +1,95 @@
-import { Type } from 'typebox'
+import { BelfryError, type JobInput } from '@belfry/engine'
+import { type Static, Type } from 'typebox'
 import type { App } from '../app.ts'
+import { etagOf } from '../etag.ts'
+import { jobJson } from '../job-json.ts'
 import type { Limiter } from '../rate-limit.ts'
 import { jobParams } from '../schemas/ids.ts'
-import { optionalBody } from '../validation.ts'
+import { createdJob, job } from '../schemas/job.ts'
+import { jobFilter } from '../schemas/job-filter.ts'
+import { jobInput } from '../schemas/job-input.ts'
+import { pageOf, pageQuery } from '../schemas/page.ts'
+import type { CreatedJob } from '../service.ts'
+import { judgedBelow } from '../validation.ts'
 
-const status = Type.Object({ status: Type.String() })
+const tags = ['Jobs']
 
-export function jobRoutes(app: App, _limiter: Limiter): void {
+const idempotencyHeader = Type.Object({
+  'Idempotency-Key': Type.Optional(
+    Type.String({ minLength: 1, maxLength: 257, description: 'The same as `idempotencyKey` in the body.' }),
+  ),
+})
+
+/** Create and read. */
+export function jobRoutes(app: App, limiter: Limiter): void {
   app.post(
-    '/v1/jobs/:jobId/pause',
+    '/v1/jobs',
     {
       config: { scope: 'write' },
       schema: {
-        tags: ['Jobs'],
-        summary: 'Make no new runs until resumed',
-        params: jobParams,
-        body: optionalBody(
-          Type.Object(
-            { reason: Type.Optional(Type.String({ minLength: 1, maxLength: 1_000 })) },
-            { additionalProperties: false },
-          ),
-        ),
-        response: { 200: status },
+        tags,
+        summary: 'Create a job',
+        description:
+          'Answers when the job is durable. The same request with the same idempotency key answers 200 with the job that the first one made.',
+        headers: idempotencyHeader,
+        body: judgedBelow<JobInput>(jobInput),
+        response: { 201: createdJob, 200: createdJob },
       },
     },
-    ({ tenant, params, body }) => tenant.jobs.pause(params.jobId, body),
+    async ({ tenant, caller, body, headers }, reply) => {
+      refuseTenant(body)
+      limiter.takeCreates(caller, 1, reply)
+      const idempotencyKey = keyOf(headers['idempotency-key'])
+      const created = await tenant.jobs.create(body, idempotencyKey === undefined ? {} : { idempotencyKey })
+      reply.status(created.deduplicated ? 200 : 201).header('location', `/v1/jobs/${created.jobId}`)
+      return createdJson(created)
+    },
   )
+
+  app.get(
+    '/v1/jobs',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        summary: 'List jobs, newest first',
+        querystring: pageQuery(jobFilter.properties),
+        response: { 200: pageOf(job) },
+      },
+    },
+    async ({ tenant, query }) => {
+      const { items, nextCursor } = await tenant.jobs.list(query)
+      return { items: items.map(jobJson), nextCursor }
+    },
+  )
+
+  app.get(
+    '/v1/jobs/:jobId',
+    {
+      config: { scope: 'read' },
+      schema: { tags, summary: 'Read a job, wherever it is', params: jobParams, response: { 200: job } },
+    },
+    async ({ tenant, params }, reply) => {
+      const found = await tenant.jobs.get(params.jobId)
+      reply.header('etag', etagOf(found.version))
+      return jobJson(found)
+    },
+  )
+}
+
+/** The key decides for whom a job is; a body that says otherwise is a mistake that must not pass in silence. */
+export function refuseTenant(body: object, path = 'tenant'): void {
+  if (!Object.hasOwn(body, 'tenant')) return
+  const message = 'the API key decides the tenant; leave it away'
+  throw new BelfryError('invalid_job', `${path}: ${message}`, { complaints: [{ path, message }] })
+}
+
+function createdJson({ jobId, status, nextRunAt, deduplicated }: CreatedJob): Static<typeof createdJob> {
+  return deduplicated ? { jobId, status, nextRunAt, deduplicated } : { jobId, status, nextRunAt }
+}
+
+/** The header may be written as a structured field, in quotes. */
+function keyOf(header: string | string[] | undefined): string | undefined {
+  if (typeof header !== 'string') return undefined
+  return /^"(.*)"$/.exec(header)?.[1] ?? header
 }

@@ -1,0 +1,137 @@
+import { Type } from 'typebox'
+import { httpTarget } from './http-target.ts'
+
+const text = (description: string, ...examples: string[]) =>
+  Type.Optional(Type.String({ description, ...(examples.length > 0 ? { examples } : {}) }))
+const when = (description: string, ...examples: string[]) => text(description, ...examples)
+
+const WHEN = {
+  runAt: when('Once, at this instant. At most 100 years ahead.', '2026-12-01T09:00:00Z'),
+  delay: when('Once, after this time.', '10m', 'PT10M'),
+  cron: when('Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `@daily` and friends.', '0 9 * * 1-5'),
+  every: when('Again and again, at this interval from `startAt` on.', 'PT15M', '10s', 'P1M'),
+  timezone: text('IANA zone of `cron` and of date intervals; default UTC.', 'Europe/Berlin'),
+  startAt: text('No run of a recurring job before this.', '2026-12-01T00:00:00Z'),
+  endAt: text('No run of a recurring job from this on.', '2027-12-01T00:00:00Z'),
+  maxRuns: Type.Optional(Type.Integer({ minimum: 1, description: 'How often a recurring job runs in all.' })),
+}
+
+const backoff = Type.Object(
+  {
+    type: Type.Optional(Type.Enum(['exponential', 'linear', 'fixed', 'list'], { default: 'exponential' })),
+    initial: text('The first delay; default 5 s.', '5s'),
+    factor: Type.Optional(Type.Number({ minimum: 1, maximum: 100, default: 2 })),
+    max: text('No delay is longer; default 1 h.', '1h'),
+    jitter: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 1, description: 'The share of a delay that chance may take away.' }),
+    ),
+    delays: Type.Optional(
+      Type.Array(Type.String(), { description: 'For `list`; the last one holds on.', maxItems: 100 }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const POLICIES = {
+  retry: Type.Optional(
+    Type.Object(
+      {
+        maxAttempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 5 })),
+        backoff: Type.Optional(backoff),
+        maxAge: text('No attempt starts later than this after the nominal time.', '1d'),
+      },
+      { additionalProperties: false, description: 'What happens when an attempt fails.' },
+    ),
+  ),
+  timeout: text('How long one attempt may take; default 5 min.', '30s', 'PT5M'),
+  priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 9, default: 5, description: '0 is served first.' })),
+  overlap: Type.Optional(
+    Type.Enum(['allow', 'skip'], { default: 'skip', description: 'When a run of a recurring job is still alive.' }),
+  ),
+  catchUp: Type.Optional(
+    Type.Object(
+      {
+        policy: Type.Optional(Type.Enum(['latest', 'all', 'none'], { default: 'latest' })),
+        window: text('How far back; default 1 h.', '1h'),
+        max: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 1_000 })),
+      },
+      { additionalProperties: false, description: 'What a recurring job makes up for after an outage.' },
+    ),
+  ),
+  jitter: text('Delays each run by a stable offset of up to this, to spread load.', '10s'),
+  startDeadline: text('A run that has not started this long after its nominal time is skipped.', '5m'),
+  delivery: Type.Optional(
+    Type.Enum(['at_least_once', 'at_most_once'], {
+      default: 'at_least_once',
+      description: 'Whether an attempt whose outcome is unknown is repeated, or the run ends as lost.',
+    }),
+  ),
+}
+
+/** Every field of a job but its key. */
+const DEFINITION = {
+  ...WHEN,
+  http: Type.Optional(httpTarget),
+  queue: text('Whose workers perform it. With neither `http` nor `queue`: the queue `default`.', 'emails'),
+  payload: Type.Optional(
+    Type.Unknown({ description: 'Any JSON, at most 256 KiB: what the worker or the target gets.' }),
+  ),
+  payloadRef: text('A payload that lies elsewhere, such as one of `PUT /v1/payloads`.', 'pl_019a2f5e7c10'),
+  ...POLICIES,
+  labels: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: 'Your own names and values, to find it again; at most 64.',
+      examples: [{ team: 'growth' }],
+    }),
+  ),
+}
+
+const NAME = { name: text('Unique within the tenant.', 'daily-digest') }
+
+const KEY = {
+  idempotencyKey: text('The same request with the same key makes one job only. Also as header.', 'order-4711'),
+  idempotencyTtl: text('How long the key is remembered; default 24 h.', '24h'),
+}
+
+const RULES =
+  'Exactly one of `runAt`, `delay`, `cron` and `every`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least.'
+
+const EXAMPLES = [
+  { every: '10s', http: { url: 'https://example.com/hooks/tick', method: 'POST' } },
+  { name: 'daily-digest', cron: '0 9 * * 1-5', timezone: 'Europe/Berlin', queue: 'emails', payload: { list: 'all' } },
+  { runAt: '2026-12-01T09:00:00Z', payloadRef: 'pl_019a2f5e7c10', idempotencyKey: 'order-4711' },
+]
+
+/** A job as somebody writes it. The engine judges it and says better what is wrong; this is for readers and tools. */
+export const jobInput = Type.Object(
+  { ...NAME, ...DEFINITION, ...KEY },
+  { title: 'JobInput', additionalProperties: false, description: RULES, examples: EXAMPLES },
+)
+
+export const batchInput = Type.Object(
+  {
+    jobs: Type.Array(
+      Type.Object(
+        { ref: text('Your own word for it, given back in the answer.', 'a'), ...NAME, ...DEFINITION, ...KEY },
+        { title: 'BatchJob', additionalProperties: false, description: RULES, examples: EXAMPLES.slice(0, 1) },
+      ),
+      { minItems: 1, maxItems: 10_000 },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+/** A job whose name stands in the address. */
+export const namedJobInput = Type.Object(DEFINITION, {
+  title: 'NamedJobInput',
+  additionalProperties: false,
+  description: RULES,
+  examples: [{ cron: '0 9 * * 1-5', timezone: 'Europe/Berlin', queue: 'emails' }],
+})
+
+export const jobPatch = Type.Object(DEFINITION, {
+  title: 'JobPatch',
+  additionalProperties: false,
+  description: 'The fields that change; null takes one away. A new time replaces the old one.',
+  examples: [{ cron: '0 10 * * 1-5', timezone: 'Europe/Berlin' }],
+})
