@@ -1,11 +1,17 @@
+import { Admin } from './admin.ts'
 import { Finisher } from './attempts/finisher.ts'
 import { Reaper } from './attempts/reaper.sql.ts'
 import { RunChanges } from './attempts/run-changes.sql.ts'
 import type { Handler } from './executors/handlers/handler-pool.ts'
 import { Handlers } from './executors/handlers/handlers.ts'
+import type { Judge } from './executors/handlers/judge.ts'
 import { Keeper } from './executors/handlers/keeper.ts'
+import type { HttpSettings } from './executors/http/http-executor.ts'
+import { HttpQueues } from './executors/http/http-queues.sql.ts'
+import { judgeHttp } from './executors/http/judge-http.ts'
 import { dropExpired } from './history/drop-expired.ts'
 import { Partitioner } from './history/partitioner.ts'
+import { HttpSide } from './http-side.ts'
 import { Intake } from './intake/intake.ts'
 import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
@@ -27,6 +33,7 @@ import { Registry } from './shards/registry.sql.ts'
 import { ALL_ROLES, type Role } from './shards/roles.ts'
 import { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database } from './store/database.ts'
+import { Quotas } from './tenants/quotas.sql.ts'
 import { TimerReader } from './timers/timer-reader.ts'
 
 export interface EngineDeps {
@@ -44,6 +51,12 @@ export interface EngineDeps {
   roles?: readonly Role[]
   /** Where this node is reached, for people who look at the fleet. */
   address?(): string | null
+  /** What is sealed in the database is sealed with it. A made one that nobody else knows unless given. */
+  vaultKey?: Uint8Array
+  allowPrivateTargets?: boolean
+  /** What callback URLs begin with. */
+  publicUrl?(): string
+  http?: HttpSettings
 }
 
 /** Statements of one kind run on a few connections at once, so that both sides keep their cores busy. */
@@ -52,6 +65,10 @@ const PROMOTE_LANES = 2
 const MAX_BATCH = 1_000
 /** The pulse wakes the reaper; alone it only looks whether it was asked. */
 const REAP_AT_LEAST_MS = 1_000
+/** Runs of one HTTP queue at a time; the calls among them are bounded by the slots of their origins. */
+const HTTP_CONCURRENCY = 1_000
+const KEY_BYTES = 32
+const LOCAL_URL = 'http://127.0.0.1:8080'
 /** After the grace time, what has ended still has this long to reach the database. */
 const FLUSH_MS = 5_000
 
@@ -60,6 +77,7 @@ export class Engine {
   readonly db: Database
   readonly clock: Clock
   readonly nodeId: string
+  readonly shards: number
   readonly registry: Registry
   readonly wakeups = new Wakeups()
   readonly turns = new Turns()
@@ -75,6 +93,10 @@ export class Engine {
   readonly keeper: Keeper
   readonly pulse: Pulse
   readonly partitioner: Partitioner
+  readonly http: HttpSide
+  readonly httpQueues: HttpQueues
+  readonly quotas: Quotas
+  readonly admin: Admin
   readonly #notifier: Notifier
   readonly #stopping = new AbortController()
   readonly #loops: Loop[]
@@ -83,6 +105,7 @@ export class Engine {
   readonly #promoterLoops: Loop[]
   readonly #wakerLoop: Loop
   readonly #reaperLoop: Loop
+  readonly #httpQueuesLoop: Loop
   #liveNodes = 1
   #toReap: { shards: number[]; databaseNow: Instant } | null = null
   #running = false
@@ -93,6 +116,7 @@ export class Engine {
     const { wakeups, turns } = this
     this.db = db
     this.clock = clock
+    this.shards = shards
     this.nodeId = newJobId(0, clock.now(), random)
     this.registry = new Registry(db.aside)
     this.partitioner = new Partitioner({ db, clock, logger })
@@ -166,6 +190,30 @@ export class Engine {
       onOwners: (owned) => this.#own(owned),
       onAnswer: (answer, asked) => this.#onPulse(answer, asked),
     })
+    this.admin = new Admin({ db, clock, random })
+    this.quotas = new Quotas({ db, clock, tenants: this.admin.tenants })
+    this.http = new HttpSide({
+      db,
+      clock,
+      random,
+      logger,
+      shards,
+      finisher: this.finisher,
+      definitions,
+      wakeups,
+      stopping,
+      vaultKey: deps.vaultKey ?? random.bytes(KEY_BYTES),
+      allowPrivateTargets: deps.allowPrivateTargets ?? false,
+      publicUrl: () => deps.publicUrl?.() ?? LOCAL_URL,
+      liveNodes: () => this.#liveNodes,
+      payloadLimit: (tenantId) => this.quotas.payloadLimit(tenantId),
+      settings: deps.http ?? {},
+    })
+    this.httpQueues = new HttpQueues({
+      db,
+      serves: (queueId) => this.handlers.serves(queueId),
+      serve: (queueId) => this.handle(queueId, this.http.executor.handle, HTTP_CONCURRENCY, judgeHttp),
+    })
     this.#notifier = new Notifier({ db, wakeups, logger, hasOthers: () => this.#liveNodes > 1 })
     const loop = (name: string, step: ConstructorParameters<typeof Loop>[1]) => new Loop(name, step, deps)
     this.#pulseLoop = loop('pulse', this.pulse)
@@ -173,22 +221,29 @@ export class Engine {
     this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, this.promoter))
     this.#wakerLoop = loop('waker', this.waker)
     this.#reaperLoop = loop('reaper', { runOnce: () => this.#reap() })
+    this.#httpQueuesLoop = loop('HTTP queues', this.httpQueues)
+    const ofRole: Record<Role, Loop[]> = {
+      api: [],
+      promoter: [this.#readerLoop, ...this.#promoterLoops, this.#wakerLoop, this.#reaperLoop],
+      dispatcher: [this.#httpQueuesLoop, loop('circuits', this.http.circuits)],
+      archivist: [
+        loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
+        loop('purge', { runOnce: () => this.http.purge() }),
+      ],
+    }
     this.#loops = [
       this.#pulseLoop,
-      this.#readerLoop,
-      ...this.#promoterLoops,
-      this.#wakerLoop,
-      this.#reaperLoop,
       loop('keeper', this.keeper),
       loop('notifier', this.#notifier),
       loop('partitioner', this.partitioner),
+      ...[...new Set(roles)].flatMap((role) => ofRole[role]),
     ]
-    if (roles.includes('archivist')) {
-      const keeper = { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }
-      this.#loops.push(loop('history keeper', keeper))
-    }
+    const dispatches = roles.includes('dispatcher')
     wakeups.listen({
-      onReady: (queueId, level, turn) => this.handlers.hint(queueId, level, turn),
+      onReady: (queueId, level, turn) => {
+        this.handlers.hint(queueId, level, turn)
+        if (dispatches && this.httpQueues.isNews(queueId)) this.#httpQueuesLoop.wake()
+      },
       onTimer: (shard, dueAt) => {
         if (this.reader.want(shard, dueAt)) this.#readerLoop.wake()
       },
@@ -205,8 +260,8 @@ export class Engine {
     for (const loop of this.#loops) loop.start()
   }
 
-  handle(queueId: number, handler: Handler, concurrency: number): void {
-    const loop = this.handlers.serve(queueId, handler, concurrency)
+  handle(queueId: number, handler: Handler, concurrency: number, judges?: Judge): void {
+    const loop = this.handlers.serve(queueId, handler, concurrency, judges)
     if (!this.#running) return
     loop.start()
     this.pulse.sweepNext()
@@ -217,6 +272,7 @@ export class Engine {
   async stop(graceMs: number): Promise<void> {
     const last = this.#loops.filter((loop) => loop.name === 'keeper' || loop.name === 'pulse')
     await Promise.all(this.#loops.filter((loop) => !last.includes(loop)).map((loop) => loop.stop()))
+    this.http.executor.stop()
     let tooLong: { cancel(): void } | undefined
     const gaveUp = new Promise<void>((resolve) => {
       tooLong = this.clock.timer(graceMs + FLUSH_MS, () => {
@@ -232,6 +288,7 @@ export class Engine {
     const message = this.wakeups.take()
     if (message !== null) await this.#notifier.send(message).catch(() => {})
     await this.#notifier.close()
+    await this.http.close()
   }
 
   #own(shards: number[]): void {

@@ -16,7 +16,7 @@ import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
 import type { ActiveRun } from './active-run.ts'
 import { type Handler, HandlerPool } from './handler-pool.ts'
-import { type End, failed, givenUp, judge } from './judge.ts'
+import { type End, failed, givenUp, type Judge, judge } from './judge.ts'
 import { RunSupport } from './run-support.ts'
 
 export interface HandlersDeps {
@@ -74,11 +74,11 @@ export class Handlers implements DirectLeases {
   }
 
   /** Starts serving a queue; the loop is started by whoever starts loops. */
-  serve(queueId: number, handler: Handler, concurrency: number): Loop {
+  serve(queueId: number, handler: Handler, concurrency: number, judges: Judge = judge): Loop {
     const pool = new HandlerPool(queueId, handler, concurrency, {
       clock: this.#deps.clock,
       services: this.#support,
-      onEnd: (run, end) => this.#finish(run, end),
+      onEnd: (run, end) => this.#finish(run, end, judges),
       onRoom: () => {
         loop.wake()
         this.#deps.onRoom()
@@ -194,10 +194,11 @@ export class Handlers implements DirectLeases {
     return false
   }
 
-  #finish(run: ActiveRun, end: End): void {
+  #finish(run: ActiveRun, end: End, judges: Judge): void {
     const { clock, random } = this.#deps
     if (!run.completesItself) {
-      this.#end(judge(run, end, clock.now(), random))
+      const finish = judges(run, end, clock.now(), random)
+      if (finish) this.#end(finish)
       return
     }
     const looking: Promise<void> = this.#afterOwnTransaction(run, end).finally(() => this.#looking.delete(looking))

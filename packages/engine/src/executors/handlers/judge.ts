@@ -1,4 +1,4 @@
-import type { Finish } from '../../attempts/finish.sql.ts'
+import type { Ended, Finish, GoesOn } from '../../attempts/finish.sql.ts'
 import { retryDecision } from '../../job/retry.ts'
 import { type FailureClass, OUTCOME } from '../../job/states.ts'
 import type { Instant } from '../../runtime/clock.ts'
@@ -11,6 +11,9 @@ const MAX_ERROR_CHARACTERS = 4_096
 const MAX_RESULT_BYTES = 65_536
 
 export type End = { returned: unknown } | { threw: unknown }
+
+/** Null: the attempt goes on without this node. */
+export type Judge = (run: ActiveRun, end: End, now: Instant, random: Random) => Finish | null
 
 /** Turns what a handler did into how its attempt ends. */
 export function judge(run: ActiveRun, end: End, now: Instant, random: Random): Finish {
@@ -41,6 +44,18 @@ export function failed(
   if (run.lease.atMostOnce && failureClass === 'timeout') {
     return { ...ended(run, now), outcome: OUTCOME.lost, failureClass: 'timeout', error }
   }
+  return tryAgain(run, failureClass, error, now, random, retryAfterMs)
+}
+
+/** What the retry policy says about a failure that is known to be one. */
+export function tryAgain(
+  run: ActiveRun,
+  failureClass: FailureClass,
+  error: string,
+  now: Instant,
+  random: Random,
+  retryAfterMs?: number,
+): Ended | GoesOn {
   const decision = retryDecision(
     run.definition.retry,
     {
@@ -75,7 +90,7 @@ export function givenUp(run: ActiveRun, now: Instant): Finish {
 }
 
 /** Given back: the attempt keeps its number, the failure count stays. */
-function released(run: ActiveRun, now: Instant): Finish {
+export function released(run: ActiveRun, now: Instant): Finish {
   return { ...goesOn(run, now), outcome: OUTCOME.released, counted: false, nextDueAt: now, turn: null }
 }
 
@@ -103,7 +118,7 @@ function judgeVerdict(run: ActiveRun, { verdict }: Verdict, now: Instant, random
   }
 }
 
-const ended = (run: ActiveRun, now: Instant) =>
+export const ended = (run: ActiveRun, now: Instant) =>
   ({
     kind: 'ended',
     fence: run.lease,
@@ -115,7 +130,7 @@ const ended = (run: ActiveRun, now: Instant) =>
     result: null,
   }) as const
 
-const goesOn = (run: ActiveRun, now: Instant) =>
+export const goesOn = (run: ActiveRun, now: Instant) =>
   ({
     kind: 'goes_on',
     fence: run.lease,
@@ -147,7 +162,7 @@ function describeError(error: unknown): string {
   }
 }
 
-const clean = (text: string): string => withoutNul(text.slice(0, MAX_ERROR_CHARACTERS)).toWellFormed()
+export const clean = (text: string): string => withoutNul(text.slice(0, MAX_ERROR_CHARACTERS)).toWellFormed()
 
 /** Anything can be thrown, and some things throw when they are looked at. */
 function isVerdict(said: unknown): said is Verdict {

@@ -1,0 +1,164 @@
+import { type Finish, lookAtAttempts } from '../../attempts/finish.sql.ts'
+import type { Finisher } from '../../attempts/finisher.ts'
+import { BelfryError } from '../../errors.ts'
+import type { Definition } from '../../job/definition.ts'
+import { retryDecision } from '../../job/retry.ts'
+import { OUTCOME } from '../../job/states.ts'
+import type { Definitions } from '../../leases/definitions.sql.ts'
+import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
+import { byLockOrder, type Fence, type Lease } from '../../leases/lease.ts'
+import { type LiveLease, readLease } from '../../leases/read-lease.sql.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { Lanes } from '../../runtime/lanes.ts'
+import { pause } from '../../runtime/pause.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { Wakeups } from '../../shards/wakeups.sql.ts'
+import type { Database } from '../../store/database.ts'
+import { clean, resultJson } from '../handlers/judge.ts'
+import { CallbackTokens } from './callback-token.ts'
+
+/** What a target says by its callback. */
+export interface CallbackBody {
+  status: 'succeeded' | 'failed'
+  result?: unknown
+  error?: string
+}
+
+export type CallbackOutcome = 'ok' | 'lease_lost' | 'unknown_token'
+
+interface CallbacksDeps {
+  db: Database
+  clock: Clock
+  random: Random
+  finisher: Finisher
+  definitions: Definitions
+  wakeups: Wakeups
+  vaultKey: Uint8Array
+  stopping: AbortSignal
+}
+
+interface Waiting {
+  lease: Lease
+  settle(): void
+}
+
+/** The status that every attempt which ends by a callback was answered with. */
+const ACCEPTED = 202
+const MAX_BATCH = 500
+const RETRY_PAUSE_MS = 200
+/** Longer than any timeout; the deadline bounds it. */
+const FOR_EVER_MS = 100 * 365 * 86_400_000
+
+/**
+ * Runs whose target said that it will report the end later. Their lease lasts until the deadline and no node holds them:
+ * whichever is called ends them by their fence, and past the deadline the reaper does.
+ */
+export class Callbacks {
+  readonly #deps: CallbacksDeps
+  readonly #tokens: CallbackTokens
+  readonly #waits: Lanes<Waiting>
+
+  constructor(deps: CallbacksDeps) {
+    this.#deps = deps
+    this.#tokens = new CallbackTokens(deps.vaultKey)
+    this.#waits = new Lanes({ lanes: 1, maxBatch: MAX_BATCH, work: (batch) => this.#extend(batch) })
+  }
+
+  tokenOf(fence: Fence): string {
+    return this.#tokens.sign(fence)
+  }
+
+  /** Ends when the lease lasts until its deadline, or is no longer this node's: either way it is done with it. */
+  waitFor(lease: Lease): Promise<void> {
+    return new Promise((settle) => this.#waits.push({ lease, settle }))
+  }
+
+  /** Saying the same again is harmless. */
+  async complete(token: string, body: CallbackBody): Promise<CallbackOutcome> {
+    if (body.status !== 'succeeded' && body.status !== 'failed') {
+      throw new BelfryError('invalid_argument', 'status: must be succeeded or failed', {
+        complaints: [{ path: 'status', message: 'must be succeeded or failed' }],
+      })
+    }
+    const { db, finisher, wakeups } = this.#deps
+    const fence = this.#tokens.read(token)
+    if (!fence) return 'unknown_token'
+    const lease = await readLease(db, fence)
+    if (!lease) {
+      const known = await lookAtAttempts(db, [this.#end(fence, null, body)])
+      return known.size > 0 ? 'ok' : 'lease_lost'
+    }
+    const finish = body.status === 'succeeded' ? this.#end(fence, lease, body) : await this.#failure(fence, lease, body)
+    const outcome = await finisher.finished(finish)
+    if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(fence.shard, finish.nextDueAt)
+    return outcome
+  }
+
+  /** The end of the run, whatever the retry policy says. */
+  #end(fence: Fence, lease: LiveLease | null, body: CallbackBody): Finish {
+    const hasSucceeded = body.status === 'succeeded'
+    return {
+      kind: 'ended',
+      fence,
+      startedAt: lease?.leasedAt ?? null,
+      finishedAt: this.#deps.clock.now(),
+      outcome: hasSucceeded ? OUTCOME.succeeded : OUTCOME.failed,
+      failureClass: hasSucceeded ? null : 'handler_error',
+      statusCode: ACCEPTED,
+      error: hasSucceeded ? null : errorOf(body),
+      result: resultJson(body.result),
+    }
+  }
+
+  async #failure(fence: Fence, lease: LiveLease, body: CallbackBody): Promise<Finish> {
+    const { clock, random, definitions } = this.#deps
+    const { jobVersion, oneOff } = lease
+    const found = await definitions.of([{ shard: fence.shard, jobId: fence.jobId, jobVersion, oneOff }])
+    const json = found.get(fence.jobId)
+    const { retry } = json === undefined ? {} : (JSON.parse(json) as Definition)
+    const now = clock.now()
+    const decision = retryDecision(retry, { failures: lease.failures + 1, nominalAt: fence.nominalAt, now }, random)
+    if (!decision.retry) return this.#end(fence, lease, body)
+    return {
+      kind: 'goes_on',
+      fence,
+      startedAt: lease.leasedAt,
+      finishedAt: now,
+      outcome: OUTCOME.failed,
+      failureClass: 'handler_error',
+      statusCode: ACCEPTED,
+      error: errorOf(body),
+      counted: true,
+      nextDueAt: now + decision.delayMs,
+      turn: null,
+    }
+  }
+
+  async #extend(batch: Waiting[]): Promise<void> {
+    const { db, clock, stopping } = this.#deps
+    let left = new Map(batch.map((waiting) => [keyOf(waiting.lease), waiting]))
+    while (left.size > 0 && !stopping.aborted) {
+      try {
+        const fences = [...left.values()].map(({ lease }) => lease).sort(byLockOrder)
+        for (const held of await renewLeases(db, fences, clock.now() + FOR_EVER_MS)) {
+          left.get(keyOf(held))?.settle()
+          left.delete(keyOf(held))
+        }
+        if (left.size === 0) return
+        // Passed over because somebody holds the row, or ended meanwhile: perhaps by the callback itself.
+        const live = new Set((await lookAtLeases(db, fences)).map(keyOf))
+        for (const [key, { settle }] of left) if (!live.has(key)) settle()
+        left = new Map([...left].filter(([key]) => live.has(key)))
+      } catch {
+        // The database is away: the keeper's heartbeats, and the grace after an outage, keep the lease meanwhile.
+      }
+      if (left.size > 0) await pause(RETRY_PAUSE_MS)
+    }
+    for (const { settle } of left.values()) settle()
+  }
+}
+
+const keyOf = ({ jobId, nominalAt }: Pick<Fence, 'jobId' | 'nominalAt'>): string => `${jobId}.${nominalAt}`
+
+const errorOf = ({ error }: CallbackBody): string =>
+  clean(typeof error === 'string' && error !== '' ? error : 'the target reported a failure')

@@ -1,0 +1,155 @@
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { ActiveRun } from '../handlers/active-run.ts'
+import type { Callbacks } from './callbacks.ts'
+import type { Circuit, CircuitSettings, Health } from './circuit.ts'
+import { type Circuits, circuitKey } from './circuits.ts'
+import type { HttpCall, HttpDeps, HttpEnd } from './http-call.ts'
+import { type HttpResult, healthOf } from './judge-http.ts'
+import { ORIGIN_SLOTS, OriginSlots, type OriginSlotsSettings } from './origin-slots.ts'
+import { perform } from './perform.ts'
+import { RETRY_BUDGET, type RetryBudgetSettings, RetryBudgets } from './retry-budget.ts'
+
+/** For tests, which have no minutes to wait. */
+export interface HttpSettings {
+  circuits?: CircuitSettings
+  budget?: RetryBudgetSettings
+  slots?: OriginSlotsSettings
+}
+
+interface HttpExecutorDeps {
+  clock: Clock
+  random: Random
+  logger: Logger
+  circuits: Circuits
+  callbacks: Callbacks
+  http: HttpDeps
+  publicUrl(): string
+  liveNodes(): number
+}
+
+/** How the run came past its circuit. */
+interface Pass {
+  circuit: Circuit
+  generation: number
+  probe: { until: Instant } | null
+}
+
+/**
+ * Performs runs whose target is an HTTP call. Three things stand before the request, and each may send the run back to
+ * wait without counting it: the circuit of its target, the budget of retries, and the slots of its origin.
+ */
+export class HttpExecutor {
+  readonly #deps: HttpExecutorDeps
+  readonly #budgets: RetryBudgets
+  readonly #slots: OriginSlots
+  #isClosed = false
+
+  constructor(deps: HttpExecutorDeps, settings: HttpSettings = {}) {
+    this.#deps = deps
+    this.#budgets = new RetryBudgets(settings.budget ?? RETRY_BUDGET)
+    this.#slots = new OriginSlots(deps, settings.slots ?? ORIGIN_SLOTS)
+  }
+
+  /** What a pool of the handlers calls. Its answer is for `judgeHttp`. */
+  readonly handle = (run: ActiveRun): Promise<HttpResult> => this.#perform(run)
+
+  /** Sends nothing more; calls under way go on. */
+  stop(): void {
+    this.#isClosed = true
+    this.#slots.close()
+  }
+
+  async #perform(run: ActiveRun): Promise<HttpResult> {
+    const { http: target } = run.definition
+    if (target === undefined) return NO_TARGET
+    const { clock, http, liveNodes, random } = this.#deps
+    const { tenantId } = run.lease
+    const { origin } = http.transport.urls.recall(target.url)
+    const key = circuitKey(tenantId, origin)
+    const pass = await this.#passCircuit(run, key, origin)
+    if ('kind' in pass) return pass
+    const now = clock.now()
+    const budget = this.#budgets.of(key, now)
+    const isRetry = run.failures > 0
+    // The probe is one call anyway.
+    if (isRetry && pass.probe === null && !budget.takeRetry(now, liveNodes())) {
+      const until = budget.returnAt(now, liveNodes(), random)
+      return { kind: 'held', until, error: `the retry budget of ${origin} is used up` }
+    }
+    const entered = this.#slots.enter(origin, now)
+    if (!(entered === true || (await entered))) return this.#turnedAway(pass, origin)
+    if (!isRetry) budget.first(now)
+    let end: HttpEnd
+    try {
+      run.startedAt = clock.now()
+      end = await perform(this.#callOf(run, target), http)
+    } finally {
+      this.#slots.leave(origin, clock.now())
+    }
+    this.#record(pass, healthOf(run, end), end)
+    if (end.kind !== 'waits') return end
+    await this.#deps.callbacks.waitFor(run.lease)
+    return FORGOTTEN
+  }
+
+  async #passCircuit(run: ActiveRun, key: string, origin: string): Promise<Pass | HttpResult> {
+    const { clock, circuits } = this.#deps
+    const now = clock.now()
+    const circuit = circuits.of(key, run.lease.tenantId, origin, now)
+    if (circuits.isStale(now)) await circuits.read()
+    if (circuit.open === null) return { circuit, generation: circuit.generation, probe: null }
+    const admitted = await circuits.admit(circuit, run.lease.deadline)
+    if (admitted.kind === 'wait')
+      return { kind: 'held', until: admitted.until, error: `the circuit of ${origin} is open` }
+    return { circuit, generation: circuit.generation, probe: admitted.kind === 'probe' ? admitted : null }
+  }
+
+  #turnedAway(pass: Pass, origin: string): HttpResult {
+    this.#record(pass, null, null)
+    if (this.#isClosed) return RELEASED
+    const until = this.#slots.returnAt(origin, this.#deps.clock.now())
+    return { kind: 'held', until, error: `${origin} has no free slot on this node` }
+  }
+
+  #record({ circuit, generation, probe }: Pass, health: Health, end: HttpEnd | null): void {
+    const { circuits } = this.#deps
+    const reason = end?.kind === 'failed' ? end.error : ''
+    if (probe === null) circuits.record(circuit, generation, health, reason)
+    // An answer that asks for fewer calls proves that the target is back.
+    else void circuits.recordProbe(circuit, probe, isRateLimited(end) ? 'well' : health, reason)
+  }
+
+  #callOf(run: ActiveRun, target: HttpCall['target']): HttpCall {
+    const { lease, definition } = run
+    const call: HttpCall = {
+      target,
+      payload: definition.payload,
+      tenantId: lease.tenantId,
+      runId: run.id,
+      jobId: lease.jobId,
+      nominalAt: lease.nominalAt,
+      attempt: lease.attempt,
+      deadline: lease.deadline,
+      signal: run.signal,
+      callbackUrl: `${this.#deps.publicUrl()}/v1/callbacks/${this.#deps.callbacks.tokenOf(lease)}`,
+    }
+    if (definition.payloadRef !== undefined) call.payloadRef = definition.payloadRef
+    return call
+  }
+}
+
+const FORGOTTEN: HttpResult = { kind: 'forgotten' }
+const RELEASED: HttpResult = { kind: 'released' }
+const NO_TARGET: HttpResult = {
+  kind: 'failed',
+  failureClass: 'invalid_target',
+  error: 'the job has no http target any more',
+  retryable: false,
+  statusCode: null,
+  response: null,
+  written: false,
+}
+
+const isRateLimited = (end: HttpEnd | null): boolean => end?.kind === 'failed' && end.statusCode === 429

@@ -1,0 +1,80 @@
+import type { Finish } from '../../attempts/finish.sql.ts'
+import { OUTCOME } from '../../job/states.ts'
+import type { Instant } from '../../runtime/clock.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { ActiveRun } from '../handlers/active-run.ts'
+import { type End, ended, goesOn, judge, released, tryAgain } from '../handlers/judge.ts'
+import type { Health } from './circuit.ts'
+import type { HttpEnd, HttpFailure } from './http-call.ts'
+
+/** What the executor did with a run. */
+export type HttpResult =
+  | HttpEnd
+  /** Nothing was sent: the target is spared, and the run comes back. */
+  | { kind: 'held'; until: Instant; error: string }
+  /** The node stops. */
+  | { kind: 'released' }
+  /** The target goes on with it, and says by its callback how it ended. */
+  | { kind: 'forgotten' }
+
+/** Turns what became of an HTTP call into how its attempt ends. */
+export function judgeHttp(run: ActiveRun, end: End, now: Instant, random: Random): Finish | null {
+  if (!('returned' in end)) return judge(run, end, now, random)
+  const result = end.returned as HttpResult
+  switch (result.kind) {
+    case 'succeeded': {
+      const { statusCode, response } = result
+      const { lease, startedAt } = run
+      return {
+        kind: 'answered',
+        fence: lease,
+        startedAt,
+        finishedAt: now,
+        statusCode,
+        response: JSON.stringify(response),
+      }
+    }
+    case 'failed':
+      return judgeFailure(run, result, now, random)
+    case 'held':
+      return hold(run, result, now)
+    case 'released':
+      return { ...released(run, now), startedAt: null }
+    case 'waits':
+    case 'forgotten':
+      return null
+  }
+}
+
+function judgeFailure(run: ActiveRun, failure: HttpFailure, now: Instant, random: Random): Finish {
+  const { failureClass, error, retryable, retryAfterMs, statusCode, response } = failure
+  const seen = { statusCode, response: response === null ? null : JSON.stringify(response) }
+  if (run.aborted === 'canceled')
+    return { ...ended(run, now), ...seen, outcome: OUTCOME.canceled, failureClass: 'canceled', error }
+  const isUnknown = failure.written && (failureClass === 'timeout' || failureClass === 'network')
+  if (run.lease.atMostOnce && isUnknown)
+    return { ...ended(run, now), ...seen, outcome: OUTCOME.lost, failureClass, error }
+  if (!retryable) return { ...ended(run, now), ...seen, outcome: OUTCOME.failed, failureClass, error }
+  return { ...tryAgain(run, failureClass, error, now, random, retryAfterMs), ...seen }
+}
+
+/** Not counted, and not for longer than the retry policy lets it live. */
+function hold(run: ActiveRun, { until, error }: { until: Instant; error: string }, now: Instant): Finish {
+  const maxAgeMs = run.definition.retry?.maxAgeMs
+  const why = { failureClass: 'circuit_open', error, startedAt: null } as const
+  if (maxAgeMs !== undefined && until - run.lease.nominalAt > maxAgeMs)
+    return { ...ended(run, now), ...why, outcome: OUTCOME.failed }
+  return { ...goesOn(run, now), ...why, outcome: OUTCOME.snoozed, counted: false, nextDueAt: until, turn: null }
+}
+
+/**
+ * What the end of a call says about its target. It answers: well, also if it does not like the request. It asks for fewer
+ * calls (429): nothing, since that is how a healthy target behaves, and `Retry-After` is heeded.
+ */
+export function healthOf(run: ActiveRun, end: HttpEnd): Health {
+  if (end.kind !== 'failed') return 'well'
+  if (run.aborted !== null && run.aborted !== 'timeout') return null
+  if (end.failureClass === 'timeout' || end.failureClass === 'network') return 'ill'
+  if (end.statusCode === null || end.statusCode === 429) return null
+  return end.statusCode >= 500 ? 'ill' : 'well'
+}

@@ -1,0 +1,25 @@
+import type { Instant } from '../../runtime/clock.ts'
+import type { Random } from '../../runtime/random.ts'
+
+/** Nobody is sent away for longer than this after the instant from which on he may come: things change. */
+const LONGEST_MS = 300_000
+
+/**
+ * The line of those who were sent away and come back: one behind the other, so many a second, so that they are no storm
+ * when there is room again. Who comes back too early goes to its end. A place in it promises nothing.
+ */
+export class ReturnLine {
+  #last: Instant = 0
+
+  next(notBefore: Instant, perSecond: number, random: Random): Instant {
+    const at = Math.max(notBefore, this.#last + 1_000 / perSecond)
+    if (at - notBefore > LONGEST_MS) return Math.round(notBefore + LONGEST_MS * (0.5 + random.float() / 2))
+    this.#last = at
+    return Math.round(at)
+  }
+
+  /** The line begins anew: whoever is still to come comes as he was told. */
+  clear(): void {
+    this.#last = 0
+  }
+}
