@@ -5,6 +5,7 @@ import type { JobStatus } from './intake/job-changes.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import type { Created } from './intake/put-prepared.ts'
 import { Complaints, isRecord, readText } from './intake/understand-fields.ts'
+import { queueKindOf } from './job/definition.ts'
 import { getJob } from './lookup/get-job.sql.ts'
 import type { JobView, JobViewStatus } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
@@ -65,7 +66,7 @@ export class TenantJobs {
     return jobChanges.update(
       jobId,
       (definitionJson, nominalAt) => mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt }),
-      (job, tenantId) => registry.queueId(tenantId, job.queue),
+      (job, tenantId) => registry.queueId(tenantId, job.queue, queueKindOf(job.definition)),
       this.#scope.caller.actor,
     )
   }

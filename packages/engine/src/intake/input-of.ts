@@ -1,5 +1,6 @@
-import type { Backoff, Definition, RetryPolicy } from '../job/definition.ts'
+import { type Backoff, type Definition, HTTP_QUEUE, type RetryPolicy } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { httpInput } from './http-input.ts'
 
 const ms = (value: number): string => `${value}ms`
 
@@ -7,6 +8,7 @@ const ms = (value: number): string => `${value}ms`
 export function inputOf(definition: Definition, nominalAt: Instant | null): Record<string, unknown> {
   const {
     queue,
+    http,
     payload,
     payloadRef,
     retry,
@@ -22,7 +24,9 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
     schedule,
   } = definition
   return withoutUndefined({
-    queue,
+    // Not named, so that it goes with the call when an update takes that away.
+    queue: http !== undefined && queue === HTTP_QUEUE ? undefined : queue,
+    http: http && httpInput(http),
     payload,
     payloadRef,
     delivery,

@@ -1,4 +1,5 @@
 import { BelfryError } from '../errors.ts'
+import { queueKindOf } from '../job/definition.ts'
 import { newJobId, shardOfJob, shardOfKey } from '../job/ids.ts'
 import { DELIVERY, OVERLAP } from '../job/states.ts'
 import { dueOf } from '../promotion/due.ts'
@@ -108,7 +109,7 @@ export class Intake {
     const known = this.#prepareKnown(understood, born)
     if (known) return known
     const tenantId = await this.#deps.registry.tenantId(understood.tenant)
-    await this.#deps.registry.queueId(tenantId, understood.queue)
+    await this.#deps.registry.queueId(tenantId, understood.queue, queueKindOf(understood.definition))
     return this.#prepareKnown(understood, born) as Prepared
   }
 
@@ -117,7 +118,7 @@ export class Intake {
     const { clock, registry } = this.#deps
     const understood = understandJob(input, { now: clock.now() })
     const tenantId = await registry.tenantId(understood.tenant)
-    const queueId = await registry.queueId(tenantId, understood.queue)
+    const queueId = await registry.queueId(tenantId, understood.queue, queueKindOf(understood.definition))
     const place = { tenantId, queueId, shard: shardOfJob(jobId), jobId }
     return {
       understood,
@@ -134,7 +135,8 @@ export class Intake {
 
   /** Gives the job its shard and id; null while its tenant or queue is not known yet. */
   #prepareKnown(understood: UnderstoodJob, born: 'runs' | 'timers'): Prepared | null {
-    const place = this.#deps.registry.knownQueue(understood.tenant, understood.queue)
+    const { tenant, queue } = understood
+    const place = this.#deps.registry.knownQueue(tenant, queue, queueKindOf(understood.definition))
     if (!place) return null
     const { shards, random, clock } = this.#deps
     const key = understood.idempotency?.key

@@ -12,6 +12,25 @@ export interface JobInput {
   endAt?: Date | string
   maxRuns?: number
   queue?: string
+  /** A call to make. Its texts may hold `{{nominalAt}}`, `{{runId}}`, `{{attempt}}` and `{{secret:name}}`. */
+  http?: {
+    url: string
+    method?: string
+    headers?: Record<string, string>
+    /** A text, bytes as `{ base64 }`, or any JSON value; without it the payload is the body. */
+    body?: unknown
+    auth?: {
+      type?: 'oauth2'
+      tokenUrl: string
+      clientId: string
+      clientSecret: string
+      scope?: string
+      audience?: string
+    }
+    succeedOn?: readonly (string | number)[]
+    retryOn?: readonly (string | number)[]
+    failOn?: readonly (string | number)[]
+  }
   payload?: unknown
   payloadRef?: string
   retry?: {

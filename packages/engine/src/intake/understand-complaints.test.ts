@@ -35,7 +35,7 @@ const cases: [job: Record<string, unknown>, path: string, message: string, sugge
   [{ retries: 3 }, 'retries', 'is not a field of a job', 'retry'],
   [{ zebra: 1 }, 'zebra', 'is not a field of a job'],
   [{ 'a b': 1 }, '["a b"]', 'is not a field of a job'],
-  [{ http: { url: 'https://example.com' } }, 'http', 'is not supported yet'],
+  [{ url: 'https://example.com' }, 'url', 'is not a field of a job', 'http'],
   [{ when: 'every day' }, 'when', 'is not supported yet'],
   // Target
   [{ queue: undefined }, 'queue', 'is missing'],

@@ -1,13 +1,14 @@
 import { BelfryError } from '../errors.ts'
-import { DEFAULT_OVERLAP, DEFAULT_PRIORITY, DEFAULT_TIMEOUT_MS, type Definition } from '../job/definition.ts'
+import { DEFAULT_OVERLAP, DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
 import { hash64 } from '../job/ids.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { Complaints, isRecord, join, readText, readWord } from './understand-fields.ts'
+import { Complaints, isRecord, join, readWord } from './understand-fields.ts'
 import { canonicalJson } from './understand-fingerprint.ts'
-import { isPlainJson, looksUnstorable, MAX_PAYLOAD_BYTES, readPayload } from './understand-payload.ts'
+import { complainAboutSize, copyPayload, looksUnstorable, MAX_PAYLOAD_BYTES, TOO_LARGE } from './understand-payload.ts'
 import { addPolicies, readIdempotency } from './understand-policies.ts'
+import { addTarget, DEFAULT_QUEUE } from './understand-target.ts'
 import { type UnderstoodWhen, understandWhen, type When } from './understand-when.ts'
 
 /**
@@ -35,12 +36,12 @@ export interface UnderstandContext {
 }
 
 const FIELDS = [
-  ...['name', 'tenant', 'runAt', 'delay', 'cron', 'timezone', 'every', 'startAt', 'endAt', 'maxRuns', 'queue'],
+  ...['name', 'tenant', 'runAt', 'delay', 'cron', 'timezone', 'every', 'startAt', 'endAt', 'maxRuns', 'queue', 'http'],
   ...['payload', 'payloadRef', 'retry', 'timeout', 'priority', 'overlap', 'catchUp', 'jitter', 'startDeadline'],
   ...['delivery', 'labels', 'idempotencyKey', 'idempotencyTtl'],
 ]
 const KNOWN = new Set(FIELDS)
-const NOT_YET = new Set(['when', 'after', 'http', 'concurrency', 'unique', 'exclude', 'dst', 'callback', 'fairnessKey'])
+const NOT_YET = new Set(['when', 'after', 'concurrency', 'unique', 'exclude', 'dst', 'callback', 'fairnessKey'])
 /** What others call it. */
 const SYNONYMS: Record<string, readonly string[]> = {
   runAt: ['at', 'date', 'time', 'dueAt', 'scheduledAt'],
@@ -48,16 +49,12 @@ const SYNONYMS: Record<string, readonly string[]> = {
   every: ['interval', 'repeat'],
   timezone: ['tz', 'zone'],
   queue: ['topic', 'channel'],
+  http: ['url', 'webhook', 'request', 'target', 'endpoint'],
   payload: ['data', 'body', 'args', 'input', 'params'],
   retry: ['retries', 'attempts', 'maxAttempts', 'backoff'],
   labels: ['tags'],
 }
 const MEANT = new Map(Object.entries(SYNONYMS).flatMap(([field, words]) => words.map((word) => [word, field])))
-
-const DEFAULT_QUEUE = 'default'
-const MAX_PAYLOAD_REF = 1_024
-/** The one complaint that has an error code of its own. */
-const TOO_LARGE = `must have at most ${MAX_PAYLOAD_BYTES} bytes as JSON: store it elsewhere and give payloadRef`
 
 /** Throws one BelfryError that lists everything that is wrong, and nothing else. */
 export function understandJob(input: unknown, context: UnderstandContext): UnderstoodJob {
@@ -93,7 +90,7 @@ function understand(input: unknown, context: UnderstandContext): UnderstoodJob {
     name: definition.name ?? null,
     queue: definition.queue,
     priority: definition.priority ?? DEFAULT_PRIORITY,
-    timeoutMs: definition.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    timeoutMs: definition.timeoutMs ?? usualTimeoutMs(definition),
     when,
     definition,
     definitionJson,
@@ -126,26 +123,6 @@ function complainAboutUnknown(complaints: Complaints, job: Record<string, unknow
   }
 }
 
-function addTarget(complaints: Complaints, definition: Definition, job: Record<string, unknown>): void {
-  const { queue, payload, payloadRef } = job
-  if (queue !== undefined) definition.queue = readWord(complaints, 'queue', queue) ?? DEFAULT_QUEUE
-  else if (payload === undefined && payloadRef === undefined) {
-    complaints.add('queue', `is missing: a job needs a queue, or a payload for the queue "${DEFAULT_QUEUE}"`)
-  }
-  if (payload !== undefined) definition.payload = isPlainJson(payload) ? payload : copyPayload(complaints, payload)
-  if (payloadRef === undefined) return
-  if (payload !== undefined) complaints.add('payloadRef', 'cannot stand beside payload: give one of them')
-  const ref = readText(complaints, 'payloadRef', payloadRef, MAX_PAYLOAD_REF)
-  if (ref !== undefined) definition.payloadRef = ref
-}
-
-function copyPayload(complaints: Complaints, value: unknown): unknown {
-  const { payload, isTooLarge } = readPayload(complaints, value)
-  if (!isTooLarge) return payload
-  complaints.add('payload', TOO_LARGE)
-  return null
-}
-
 function addWhen(definition: Definition, when: When & { kind: 'recurring' }): void {
   definition.schedule = when.schedule
   if (when.overlap !== DEFAULT_OVERLAP) definition.overlap = when.overlap
@@ -156,15 +133,18 @@ function addWhen(definition: Definition, when: When & { kind: 'recurring' }): vo
 /** The text is judged, not the object: it is what will be stored, whatever a getter says the next time. */
 function writeDefinition(complaints: Complaints, definition: Definition): string {
   let json = JSON.stringify(definition)
-  if (definition.payload === undefined) return json
+  const { payload, http } = definition
+  const body = http?.body !== undefined && 'json' in http.body ? http.body : undefined
+  if (payload === undefined && body === undefined) return json
   if (looksUnstorable(json)) {
-    definition.payload = copyPayload(complaints, definition.payload)
+    if (payload !== undefined) definition.payload = copyPayload(complaints, 'payload', payload)
+    if (body !== undefined) body.json = copyPayload(complaints, 'http.body', body.json)
     json = JSON.stringify(definition)
   }
   // A character takes three bytes at most, so the exact measure is rarely needed.
   if (json.length * 3 > MAX_PAYLOAD_BYTES) {
-    const bytes = Buffer.byteLength(JSON.stringify(definition.payload) ?? '')
-    if (bytes > MAX_PAYLOAD_BYTES) complaints.add('payload', TOO_LARGE)
+    if (payload !== undefined) complainAboutSize(complaints, 'payload', definition.payload)
+    if (body !== undefined) complainAboutSize(complaints, 'http.body', body.json)
   }
   return json
 }

@@ -3,6 +3,8 @@ import { type Complaints, isStorable, join, unstorable } from './understand-fiel
 
 /** As JSON, in bytes of UTF-8. */
 export const MAX_PAYLOAD_BYTES = 262_144
+/** The one complaint that has an error code of its own. */
+export const TOO_LARGE = `must have at most ${MAX_PAYLOAD_BYTES} bytes as JSON: store it elsewhere and give payloadRef`
 const MAX_DEPTH = 100
 
 /**
@@ -55,12 +57,25 @@ export function looksUnstorable(json: string): boolean {
   return json.includes('\\u') && /\\u(?:0000|d[89a-f])/.test(json)
 }
 
-export type ReadPayload = { payload: unknown; isTooLarge: boolean }
+type ReadPayload = { payload: unknown; isTooLarge: boolean }
 
 /** A copy of plain JSON; dates and everything else with `toJSON` become what they stand for. */
-export function readPayload(complaints: Complaints, value: unknown): ReadPayload {
+function readPayload(complaints: Complaints, path: string, value: unknown): ReadPayload {
   const reader = new PayloadReader(complaints)
-  return { payload: reader.read(value, 'payload', ''), isTooLarge: reader.left < 0 }
+  return { payload: reader.read(value, path, ''), isTooLarge: reader.left < 0 }
+}
+
+/** The copy, or null where it would be too large. */
+export function copyPayload(complaints: Complaints, path: string, value: unknown): unknown {
+  const { payload, isTooLarge } = readPayload(complaints, path, value)
+  if (!isTooLarge) return payload
+  complaints.add(path, TOO_LARGE)
+  return null
+}
+
+export function complainAboutSize(complaints: Complaints, path: string, value: unknown): void {
+  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '')
+  if (bytes > MAX_PAYLOAD_BYTES) complaints.add(path, TOO_LARGE)
 }
 
 class PayloadReader {

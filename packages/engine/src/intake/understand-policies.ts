@@ -1,4 +1,4 @@
-import { DEFAULT_PRIORITY, DEFAULT_TIMEOUT_MS, type Definition } from '../job/definition.ts'
+import { DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import { shown } from '../schedule/not-understood.ts'
 import {
@@ -24,7 +24,7 @@ const MAX_LABELS = 64
 const MAX_LABEL_NAME = 128
 const MAX_LABEL_VALUE = 256
 
-/** Adds name, labels and the policies of an attempt to the definition, where they differ from the default. */
+/** Adds name, labels and the policies of an attempt to a definition that has its target, where they differ from the default. */
 export function addPolicies(complaints: Complaints, definition: Definition, job: Record<string, unknown>): void {
   const { name, retry, timeout, startDeadline, delivery, labels, priority } = job
   if (retry !== undefined) {
@@ -33,7 +33,7 @@ export function addPolicies(complaints: Complaints, definition: Definition, job:
   }
   if (timeout !== undefined) {
     const timeoutMs = readClockMs(complaints, 'timeout', timeout, 1, MAX_TIMEOUT_MS)
-    if (timeoutMs !== undefined && timeoutMs !== DEFAULT_TIMEOUT_MS) definition.timeoutMs = timeoutMs
+    if (timeoutMs !== undefined && timeoutMs !== usualTimeoutMs(definition)) definition.timeoutMs = timeoutMs
   }
   if (startDeadline !== undefined) {
     const deadlineMs = readClockMs(complaints, 'startDeadline', startDeadline, 1, MAX_DEADLINE_MS)

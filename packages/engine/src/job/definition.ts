@@ -1,5 +1,5 @@
 import type { Instant } from '../runtime/clock.ts'
-import type { CatchUpPolicy, Overlap } from './states.ts'
+import { type CatchUpPolicy, type Overlap, QUEUE_KIND, type QueueKind } from './states.ts'
 
 /**
  * What an attempt needs to know about its job, as it is stored: once, as JSON. Whatever equals its default is left out,
@@ -41,8 +41,21 @@ export interface HttpTarget {
 }
 
 export const DEFAULT_PRIORITY = 5
-export const DEFAULT_TIMEOUT_MS = 5 * 60_000
+const DEFAULT_TIMEOUT_MS = 5 * 60_000
+const DEFAULT_HTTP_TIMEOUT_MS = 30_000
 export const DEFAULT_OVERLAP: Overlap = 'skip'
+
+/** The queue of HTTP calls that name none: the system's own, shared by all tenants. */
+export const HTTP_QUEUE = 'http'
+
+export function queueKindOf({ http }: Pick<Definition, 'http'>): QueueKind {
+  return http === undefined ? QUEUE_KIND.worker : QUEUE_KIND.http
+}
+
+/** What an attempt may take, unless the definition says so itself. */
+export function usualTimeoutMs({ http }: Pick<Definition, 'http'>): number {
+  return http === undefined ? DEFAULT_TIMEOUT_MS : DEFAULT_HTTP_TIMEOUT_MS
+}
 
 export interface RetryPolicy {
   /** Default 5. Counts the first attempt too; 1 means that nothing is repeated. */

@@ -19,6 +19,9 @@ export const OUTCOME = {
 /** Whether an attempt whose outcome is unknown is repeated. */
 export const DELIVERY = { at_least_once: 0, at_most_once: 1 } as const
 
+/** Who performs the runs of a queue: workers, or nodes that call HTTP targets. */
+export const QUEUE_KIND = { worker: 0, http: 1 } as const
+
 /** Why a run exists. */
 export const CAUSE = { schedule: 0, create: 1, trigger: 2, backfill: 3, chain: 4, catch_up: 5 } as const
 
@@ -60,6 +63,7 @@ export const SKIP_REASON = {
   superseded: 7,
 } as const
 
+export type QueueKind = (typeof QUEUE_KIND)[keyof typeof QUEUE_KIND]
 export type RunState = keyof typeof RUN_STATE
 export type Outcome = keyof typeof OUTCOME
 export type Cause = keyof typeof CAUSE

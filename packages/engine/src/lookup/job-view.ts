@@ -1,9 +1,10 @@
+import { type HttpView, shownHttp } from '../intake/http-input.ts'
 import {
   DEFAULT_PRIORITY,
-  DEFAULT_TIMEOUT_MS,
   type Definition,
   type RetryPolicy,
   type ScheduleSpec,
+  usualTimeoutMs,
 } from '../job/definition.ts'
 import { createdAtOf, runIdOf } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass, nameOf, RUN_STATE } from '../job/states.ts'
@@ -30,6 +31,8 @@ export interface JobView {
   status: JobViewStatus
   /** `{ runAt }` for a one-off with a time of its own; null for one that was to run at once. */
   schedule: ScheduleSpec | { runAt: Date } | null
+  /** The call to make, as it was written; null for work that workers do. */
+  http: HttpView | null
   queue: string
   priority: number
   payload: unknown
@@ -84,13 +87,14 @@ export function jobViewOf(row: JobRow): JobView {
     name: name ?? definition.name ?? null,
     status,
     schedule: scheduleOf(row, definition),
+    http: definition.http === undefined ? null : shownHttp(definition.http),
     queue: definition.queue ?? 'default',
     priority: definition.priority ?? DEFAULT_PRIORITY,
     payload: definition.payload ?? null,
     payloadRef: definition.payloadRef ?? null,
     labels: definition.labels ?? {},
     retry: definition.retry ?? null,
-    timeoutMs: definition.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    timeoutMs: definition.timeoutMs ?? usualTimeoutMs(definition),
     nextRunAt: dateOf(nextRunAtOf(row)),
     lastRun: lastRunOf(row),
     version,

@@ -1,14 +1,23 @@
 import { BelfryError } from '../errors.ts'
+import { HTTP_QUEUE } from '../job/definition.ts'
+import { QUEUE_KIND, type QueueKind } from '../job/states.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 const TENANT = statement('find_tenant', 'select t.id from belfry.tenants t where t.name = $1')
-const QUEUE = statement('find_queue', 'select q.id from belfry.queues q where q.tenant_id = $1 and q.name = $2')
+const QUEUE = statement('find_queue', 'select q.id, q.kind from belfry.queues q where q.tenant_id = $1 and q.name = $2')
 const MAKE_QUEUE = statement(
   'make_queue',
-  `insert into belfry.queues (id, tenant_id, name) select coalesce(max(q.id), 0) + 1, $1, $2 from belfry.queues q on conflict do nothing`,
+  `insert into belfry.queues (id, tenant_id, name, kind) select coalesce(max(q.id), 0) + 1, $1, $2, $3 from belfry.queues q on conflict do nothing`,
 )
 
+const DECIDE_KIND = statement(
+  'decide_queue_kind',
+  'update belfry.queues q set kind = $2 where q.id = $1 and q.kind is null',
+)
+
+/** Whose queues are the system's own. */
+const SYSTEM_TENANT = 0
 /** Tries to make a queue while others make theirs; each failure means that somebody else succeeded. */
 const MAX_TRIES = 100
 
@@ -16,17 +25,17 @@ const MAX_TRIES = 100
 export class Registry {
   readonly #db: Queryable
   readonly #tenants = new Map<string, number>()
-  readonly #queues = new Map<string, number>()
+  readonly #queues = new Map<string, { id: number; kind: QueueKind }>()
 
   constructor(db: Queryable) {
     this.#db = db
   }
 
   /** Without asking the database: for the commonest case, where both are known. */
-  knownQueue(tenant: string, queue: string): { tenantId: number; queueId: number } | null {
+  knownQueue(tenant: string, queue: string, kind: QueueKind): { tenantId: number; queueId: number } | null {
     const tenantId = this.#tenants.get(tenant)
-    const queueId = tenantId === undefined ? undefined : this.#queues.get(`${tenantId}.${queue}`)
-    return tenantId === undefined || queueId === undefined ? null : { tenantId, queueId }
+    const known = tenantId === undefined ? undefined : this.#queues.get(keyOf(tenantId, queue))
+    return tenantId === undefined || known?.kind !== kind ? null : { tenantId, queueId: known.id }
   }
 
   async tenantId(name: string): Promise<number> {
@@ -42,18 +51,52 @@ export class Registry {
     return row[0]
   }
 
-  async queueId(tenantId: number, name: string): Promise<number> {
-    const key = `${tenantId}.${name}`
-    const known = this.#queues.get(key)
-    if (known !== undefined) return known
+  /** The queue's number; its first use decides its kind, and a use of the other kind is refused. */
+  async queueId(tenantId: number, name: string, kind: QueueKind = QUEUE_KIND.worker): Promise<number> {
+    const key = keyOf(tenantId, name)
+    const { id, kind: decided } = this.#queues.get(key) ?? (await this.#findOrMake(key, tenantId, name, kind))
+    if (decided !== kind) throw wrongKind(name, kind)
+    return id
+  }
+
+  /** The queue of HTTP calls that name none, shared by all tenants. */
+  httpQueueId(): Promise<number> {
+    return this.queueId(SYSTEM_TENANT, HTTP_QUEUE, QUEUE_KIND.http)
+  }
+
+  async #findOrMake(
+    key: string,
+    tenantId: number,
+    name: string,
+    kind: QueueKind,
+  ): Promise<{ id: number; kind: QueueKind }> {
+    const owner = name === HTTP_QUEUE ? SYSTEM_TENANT : tenantId
     for (let i = 0; i < MAX_TRIES; i++) {
-      const [row] = await this.#db.query<[number]>(QUEUE, [tenantId, name])
-      if (row) {
-        this.#queues.set(key, row[0])
-        return row[0]
+      const [row] = await this.#db.query<[number, QueueKind | null]>(QUEUE, [owner, name])
+      if (!row) {
+        // It comes with the schema; whoever wants it for workers gets none of that name.
+        if (owner === SYSTEM_TENANT && kind !== QUEUE_KIND.http) throw wrongKind(name, kind)
+        await this.#db.query(MAKE_QUEUE, [owner, name, kind])
+      } else if (row[1] === null) {
+        await this.#db.query(DECIDE_KIND, [row[0], kind])
+      } else {
+        const found = { id: row[0], kind: row[1] }
+        this.#queues.set(key, found)
+        return found
       }
-      await this.#db.query(MAKE_QUEUE, [tenantId, name])
     }
     throw new BelfryError('database_unavailable', `the queue "${name}" could not be made`)
   }
+}
+
+/** One name means the system's queue, whoever says it. */
+const keyOf = (tenantId: number, name: string): string =>
+  name === HTTP_QUEUE ? `${SYSTEM_TENANT}.${name}` : `${tenantId}.${name}`
+
+function wrongKind(name: string, wanted: QueueKind): BelfryError {
+  const message =
+    wanted === QUEUE_KIND.http
+      ? `the queue "${name}" is for workers: an HTTP call needs a queue of its own kind, or none`
+      : `the queue "${name}" is for HTTP calls: work for workers needs another queue`
+  return new BelfryError('queue_kind', message, { complaints: [{ path: 'queue', message }] })
 }

@@ -2,6 +2,7 @@ import type { HttpTarget } from '../../job/definition.ts'
 import type { FailureClass } from '../../job/states.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { OAuthTokens } from './oauth-tokens.ts'
+import type { ResponseRecord } from './response-record.ts'
 import type { TraceParents } from './trace-parent.ts'
 import type { Transport } from './transport.ts'
 
@@ -39,15 +40,6 @@ export interface HttpFailure {
   response: ResponseRecord | null
   /** The request may have reached the target. */
   written: boolean
-}
-
-/** What is kept of an answer, without anything that is secret. */
-export interface ResponseRecord {
-  headers: Record<string, string>
-  body: string
-  truncated: boolean
-  /** In whole milliseconds; name resolution and connecting only where this call caused them. */
-  timings: { dnsMs?: number; connectMs?: number; firstByteMs: number; totalMs: number }
 }
 
 export interface HttpDeps {

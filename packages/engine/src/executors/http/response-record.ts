@@ -1,6 +1,14 @@
 import type { Exchange } from './exchange.ts'
-import type { ResponseRecord } from './http-call.ts'
 import type { Redaction } from './redaction.ts'
+
+/** What is kept of an answer, without anything that is secret. */
+export interface ResponseRecord {
+  headers: Record<string, string>
+  body: string
+  truncated: boolean
+  /** In whole milliseconds; name resolution and connecting only where this call caused them. */
+  timings: { dnsMs?: number; connectMs?: number; firstByteMs: number; totalMs: number }
+}
 
 export const MAX_BODY_BYTES = 4_096
 const MAX_HEADERS = 50
