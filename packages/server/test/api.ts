@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Belfry, type Logger, silentLogger } from '@belfry/engine'
 import pg from 'pg'
-import { inject, onTestFinished } from 'vitest'
+import { inject } from 'vitest'
 import { startServer } from '../src/index.ts'
 
 export interface Answer<Body> {
@@ -30,10 +30,17 @@ export interface Api {
   /** Makes a tenant with a key of these scopes. */
   tenant(name: string, scopes?: string[]): Promise<{ id: string; key: string; call: Call }>
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+  stop(): Promise<void>
+}
+
+interface ApiOptions {
+  allowPrivateTargets?: boolean
+  requestTimeoutMs?: number
 }
 
 /** A node with its server, on a schema of its own. */
-export async function startApi(options: { allowPrivateTargets?: boolean } = {}): Promise<Api> {
+export async function startApi(options: ApiOptions = {}): Promise<Api> {
+  const { requestTimeoutMs, ...engine } = options
   const schema = `server_${randomBytes(6).toString('hex')}`
   const database = inject('postgres')
   const errors: string[] = []
@@ -41,16 +48,11 @@ export async function startApi(options: { allowPrivateTargets?: boolean } = {}):
     ...silentLogger,
     error: (message, fields) => errors.push(`${message} ${JSON.stringify(fields, readable)}`),
   }
-  const belfry = await Belfry.start({ database, schema, logger, ...options })
+  const belfry = await Belfry.start({ database, schema, logger, ...engine })
+  const timeout = requestTimeoutMs === undefined ? {} : { requestTimeoutMs }
   const adminKey = `admin_${randomBytes(24).toString('hex')}`
-  const server = await startServer({ belfry: () => belfry, adminKey, host: '127.0.0.1', port: 0, logger })
+  const server = await startServer({ belfry: () => belfry, adminKey, host: '127.0.0.1', port: 0, logger, ...timeout })
   const pool = new pg.Pool({ ...database, max: 3, options: `-c search_path=${schema}` })
-  onTestFinished(async () => {
-    await server.stop()
-    await belfry.stop()
-    await pool.query(`drop schema ${schema} cascade`)
-    await pool.end()
-  })
   const url = `http://127.0.0.1:${server.port}`
   const as = (key: string | null) => caller(url, key)
   const call = as(adminKey)
@@ -69,6 +71,12 @@ export async function startApi(options: { allowPrivateTargets?: boolean } = {}):
       return { id: tenant.body.id, key: made.body.key, call: as(made.body.key) }
     },
     query: async (text, values) => (await pool.query(text, values)).rows,
+    stop: async () => {
+      await server.stop()
+      await belfry.stop()
+      await pool.query(`drop schema ${schema} cascade`)
+      await pool.end()
+    },
   }
 }
 

@@ -1,3 +1,5 @@
+import { createApp } from '../src/app.ts'
+
 /** As much of JSON Schema as an OpenAPI 3.1 document of ours uses. */
 export interface Schema {
   $ref?: string
@@ -32,6 +34,7 @@ export interface Parameter {
   in: 'path' | 'query' | 'header'
   required?: boolean
   schema: Schema
+  example?: unknown
 }
 
 interface PathItem {
@@ -40,7 +43,7 @@ interface PathItem {
   security?: unknown[]
   parameters?: Parameter[]
   requestBody?: { content: Record<string, { schema?: Schema }> }
-  'x-scope'?: string | null
+  'x-belfry-scope'?: string | null
 }
 
 export interface OpenApi {
@@ -73,8 +76,12 @@ export class Document {
     )
   }
 
-  static async of(url: string): Promise<Document> {
-    return new Document((await (await fetch(`${url}/openapi.json`)).json()) as OpenApi)
+  /** What the server says about itself; it needs no database for that. */
+  static async load(): Promise<Document> {
+    const app = await createApp({ service: () => null, adminKey: null })
+    const { body } = await app.inject('/openapi.json')
+    await app.close()
+    return new Document(JSON.parse(body) as OpenApi)
   }
 
   /** What a reference stands for. */
@@ -95,8 +102,11 @@ function operationOf(path: string, method: string, item: PathItem): Operation {
     method: method.toUpperCase(),
     path,
     tag: item.tags?.[0] ?? '',
-    scope: item['x-scope'] ?? null,
-    parameters: item.parameters ?? [],
+    scope: item['x-belfry-scope'] ?? null,
+    parameters: (item.parameters ?? []).map(({ example, schema, ...rest }) => ({
+      ...rest,
+      schema: example === undefined ? schema : { ...schema, example },
+    })),
     body: json === undefined ? null : { contentType: json[0], schema: json[1].schema ?? {} },
   }
 }

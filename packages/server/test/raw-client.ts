@@ -79,6 +79,11 @@ export class RawClient {
     const parsed = parseAnswer(this.#received, waiting.head)
     if (parsed === null) return
     this.#received = this.#received.subarray(parsed.end)
+    // `100 Continue` only says that the answer is still to come.
+    if (parsed.answer.status < 200) {
+      this.#read()
+      return
+    }
     this.#waiting = null
     if (parsed.answer.headers.connection === 'close') this.close()
     waiting.resolve(parsed.answer)
@@ -96,7 +101,8 @@ function parseAnswer(bytes: Buffer, head: boolean): { answer: RawAnswer; end: nu
     headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim()
   }
   const start = headEnd + 4
-  if (head || status === 204 || status === 304) return { answer: { status, headers, body: '' }, end: start }
+  if (head || status < 200 || status === 204 || status === 304)
+    return { answer: { status, headers, body: '' }, end: start }
   if (headers['transfer-encoding'] === 'chunked') {
     const chunked = parseChunks(bytes, start)
     return chunked && { answer: { status, headers, body: chunked.body }, end: chunked.end }

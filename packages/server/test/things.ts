@@ -5,9 +5,12 @@ import type { Operation } from './openapi.ts'
 
 interface Owner {
   api: Api
+  /** Of the tenant; whose keys and whose row it is. */
   id: string
   name: string
   call: Call
+  /** The tenant whose circuits are opened, if another. */
+  circuitsOf?: string
 }
 
 interface Thing {
@@ -95,12 +98,12 @@ const THINGS: Record<string, Thing> = {
     isNamed: true,
   },
   circuits: {
-    make: async ({ api, id }) => {
+    make: async ({ api, id, circuitsOf = id }) => {
       const origin = `https://${unique('host').replace('_', '-')}.example:443`
       await api.query(
         `insert into circuits (opened_at, probe_at, tenant_id, open_ms, failures, origin, reason)
          values (now(), now() + interval '1 hour', $1, 10000, 20, $2, 'http_5xx')`,
-        [id, origin],
+        [circuitsOf, origin],
       )
       return origin
     },

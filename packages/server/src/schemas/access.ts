@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { instant, instantText, nullable } from './page.ts'
 
 const MAX_NUMBER = 2_147_483_647
+const MAX_PAYLOAD_BYTES = 10_485_760
 
 export const tenantId = Type.Integer({ minimum: 1, maximum: MAX_NUMBER, description: 'The number of a tenant.' })
 
@@ -13,17 +14,15 @@ const tenantName = Type.String({
   examples: ['acme'],
 })
 
-const limit = (description: string) =>
-  Type.Optional(nullable(Type.Integer({ minimum: 0, maximum: MAX_NUMBER, description })))
-const rate = (description: string) =>
-  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum: MAX_NUMBER, description })))
+const quota = (description: string, maximum = MAX_NUMBER) =>
+  Type.Optional(nullable(Type.Integer({ minimum: 1, maximum, description })))
 
 const quotas = Type.Object(
   {
-    activeJobs: limit('Jobs that may be active at a time; null: no limit.'),
-    createsPerSecond: rate('Jobs that may be created in a second.'),
-    requestsPerSecond: rate('Requests that may be made in a second.'),
-    payloadBytes: limit('How large a payload may be.'),
+    activeJobs: quota('Jobs that may be active at a time; null: no limit.'),
+    createsPerSecond: quota('Jobs that may be created in a second.'),
+    requestsPerSecond: quota('Requests that may be made in a second.'),
+    payloadBytes: quota('How large a payload may be.', MAX_PAYLOAD_BYTES),
   },
   { additionalProperties: false },
 )

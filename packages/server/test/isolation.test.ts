@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Api, type Call, startApi } from './api.ts'
+import { Chance } from './chance.ts'
+import { Generator } from './generate.ts'
+import { Document, type Operation } from './openapi.ts'
+import { type Owner, type Thing, thingOf, thingOfQuery } from './things.ts'
+
+/**
+ * Every operation of the OpenAPI document, with the ids of another tenant and with keys that must not do. Nothing is
+ * listed here: a new route is covered as soon as it is described.
+ */
+const document = await Document.load()
+const generator = new Generator(document, new Chance(1))
+const protectedOperations = document.operations.filter(({ scope }) => scope !== null)
+
+/** The keys that may not, by the scope that is needed: everything but it and what implies it. */
+const LACKING: Record<string, string[]> = {
+  read: ['worker'],
+  write: ['read', 'worker'],
+  worker: ['read', 'write'],
+  admin: ['read', 'write', 'worker'],
+}
+
+let api: Api
+/** The other tenant, whose things are asked for, and the one that asks. */
+let other: Owner
+let asking: { id: string; call: Call; call_with: Record<string, Call> }
+const stale: Record<string, string> = {}
+
+beforeAll(async () => {
+  api = await startApi()
+  const [owner, asker] = [await api.tenant('other', ['admin']), await api.tenant('asking', ['admin'])]
+  other = { api, id: owner.id, name: 'other', call: owner.call }
+  const key = async (scopes: string[], more = {}) =>
+    (
+      await api.call<{ id: string; key: string }>('POST /v1/api-keys', {
+        tenantId: asker.id,
+        name: 'k',
+        scopes,
+        ...more,
+      })
+    ).body
+  const lacking: Record<string, Call> = {}
+  for (const [scope, scopes] of Object.entries(LACKING)) lacking[scope] = api.as((await key(scopes)).key)
+  asking = { id: asker.id, call: asker.call, call_with: lacking }
+  const revoked = await key(['admin'])
+  await api.call(`DELETE /v1/api-keys/${revoked.id}`)
+  const expired = await key(['admin'])
+  await api.query(`update api_keys set expires_at = now() - interval '1 minute' where id = $1`, [expired.id])
+  Object.assign(stale, { revoked: revoked.key, expired: expired.key, unknown: `${asker.key.slice(0, -4)}zzzz` })
+}, 60_000)
+
+afterAll(() => api.stop())
+
+interface Filled {
+  line: string
+  body: unknown
+  headers: Record<string, string>
+}
+
+/** The operation with its parameters filled and the smallest body that it takes. */
+function fill(operation: Operation, values: Record<string, string>, query: [string, string][] = []): Filled {
+  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ''))
+  const search = query.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')
+  const { body } = operation
+  const isJson = body?.contentType === 'application/json'
+  return {
+    line: `${operation.method} ${path}${search === '' ? '' : `?${search}`}`,
+    body: body === null ? undefined : isJson ? generator.smallest(body.schema) : 'some bytes',
+    headers: body === null || isJson ? {} : { 'content-type': body.contentType },
+  }
+}
+
+const pathNames = ({ parameters }: Operation): string[] =>
+  parameters.filter((one) => one.in === 'path').map(({ name }) => name)
+
+async function valuesFor(operation: Operation, how: (thing: Thing) => string | Promise<string>) {
+  const values: Record<string, string> = {}
+  for (const name of pathNames(operation)) values[name] = await how(thingOf(operation, name))
+  return values
+}
+
+/** All that the database holds of the other tenant. */
+async function holdings(): Promise<Record<string, string>> {
+  const tables = await api.query<{ name: string; key: string }>(
+    `select c.table_name as name, c.column_name as key from information_schema.columns c
+     join information_schema.tables t using (table_schema, table_name)
+     where c.table_schema = current_schema() and t.table_type = 'BASE TABLE'
+       and (c.column_name = 'tenant_id' or (c.table_name = 'tenants' and c.column_name = 'id'))`,
+  )
+  const held: Record<string, string> = {}
+  for (const { name, key } of tables) {
+    const rows = await api.query<{ row: string }>(
+      `select row_to_json(t)::jsonb #- '{used_at}' as row from ${name} t where ${key} = $1`,
+      [other.id],
+    )
+    held[name] = rows
+      .map(({ row }) => JSON.stringify(row))
+      .sort()
+      .join('\n')
+  }
+  return held
+}
+
+const TIMES = /\d{4}-\d\d-\d\dT[\d:.]+Z/g
+
+/** What was answered, without what was asked for, so that two answers can be compared. */
+async function answerTo(call: Call, { line, body, headers }: Filled, values: string[]) {
+  const answer = await call(line, body, headers)
+  let text = JSON.stringify(answer.body)
+  for (const value of values)
+    for (const form of [value, encodeURIComponent(value)]) text = text.replaceAll(form, '<it>')
+  const names = [...answer.headers.keys()].filter((name) => name !== 'content-length')
+  return { status: answer.status, body: text.replace(TIMES, '<time>'), headers: names.sort() }
+}
+
+describe('with the ids of another tenant', () => {
+  const operations = protectedOperations.filter((operation) => pathNames(operation).length > 0)
+
+  test.each(operations)('$title answers as if they did not exist, and changes nothing', async (operation) => {
+    const things = pathNames(operation).map((name) => thingOf(operation, name))
+    const foreign = await valuesFor(operation, (thing) => thing.make(other))
+    const unknown = await valuesFor(operation, (thing) => thing.unknown())
+    const before = await holdings()
+    const toForeign = await answerTo(asking.call, fill(operation, foreign), Object.values(foreign))
+    const toUnknown = await answerTo(asking.call, fill(operation, unknown), Object.values(unknown))
+    expect(toForeign).toEqual(toUnknown)
+    // A name may be taken by each tenant for itself, so putting something there is allowed.
+    const mayMake = operation.method === 'PUT' && things.every(({ isNamed }) => isNamed)
+    if (mayMake) expect(toForeign.status).toBeLessThan(300)
+    else expect(toForeign).toMatchObject({ status: 404, body: expect.stringContaining('"code":"not_found"') })
+    expect(await holdings()).toEqual(before)
+  })
+
+  const filters = protectedOperations.flatMap((operation) =>
+    operation.parameters.flatMap(({ in: place, name }) => {
+      const thing = place === 'query' ? thingOfQuery(name) : null
+      return thing === null ? [] : [{ operation, name, thing, title: `${operation.title}?${name}=` }]
+    }),
+  )
+
+  test.each(filters)('$title finds what it finds for an id that does not exist', async ({ operation, name, thing }) => {
+    const owner = { ...other, id: asking.id, name: 'asking', call: asking.call }
+    const values = await valuesFor(operation, (one) => one.make(owner))
+    const [foreign, unknown] = [await thing.make(other), thing.unknown()]
+    const toForeign = await answerTo(asking.call, fill(operation, values, [[name, foreign]]), [foreign])
+    const toUnknown = await answerTo(asking.call, fill(operation, values, [[name, unknown]]), [unknown])
+    expect(toForeign).toEqual(toUnknown)
+    expect(toForeign.status).toBeLessThan(500)
+  })
+
+  test('the time of the answer does not tell an id that exists from one that does not', async () => {
+    const operation = protectedOperations.find(({ title }) => title === 'GET /v1/runs/{runId}') as Operation
+    const foreign = fill(operation, await valuesFor(operation, (thing) => thing.make(other)))
+    const unknown = fill(operation, await valuesFor(operation, (thing) => thing.unknown()))
+    const took = { foreign: [] as number[], unknown: [] as number[] }
+    for (let i = 0; i < 150; i++) {
+      for (const [name, { line }] of [
+        ['foreign', foreign],
+        ['unknown', unknown],
+      ] as const) {
+        const began = performance.now()
+        await asking.call(line)
+        took[name].push(performance.now() - began)
+      }
+    }
+    const [one, two] = [median(took.foreign), median(took.unknown)]
+    expect(Math.abs(one - two)).toBeLessThan(Math.max(1, 0.5 * Math.min(one, two)))
+  })
+})
+
+describe('with a key that may not', () => {
+  test.each(protectedOperations)('$title is refused and changes nothing', async (operation) => {
+    const values = await valuesFor(operation, (thing) => thing.make(other))
+    const filled = fill(operation, values)
+    const before = await holdings()
+    const call = asking.call_with[operation.scope as string] as Call
+    expect((await call(filled.line, filled.body, filled.headers)).body).toMatchObject({
+      status: 403,
+      code: 'forbidden',
+    })
+    for (const key of [null, ...Object.values(stale)]) {
+      const { body, headers } = await api.as(key)(filled.line, filled.body, filled.headers)
+      expect(body).toMatchObject({ status: 401, code: 'unauthorized' })
+      expect(headers.get('www-authenticate')).toContain('Bearer')
+    }
+    expect(await holdings()).toEqual(before)
+  })
+})
+
+test('what needs no key is known, and nothing of it belongs to a tenant', () => {
+  const open = document.operations.filter(({ scope }) => scope === null)
+  for (const operation of open)
+    for (const name of pathNames(operation)) expect(thingOf(operation, name).isToken, operation.title).toBe(true)
+})
+
+const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number
