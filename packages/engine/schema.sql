@@ -38,12 +38,14 @@ create table queues (
   name         text not null,
   created_at   timestamptz(3) not null default now(),
   paused_at    timestamptz(3),
+  deleted_at   timestamptz(3),
   kind         smallint,
   shared       boolean not null default false,
   pause_reason text,
   primary key (id),
   unique (tenant_id, name)
 );
+create index queues_deleted on queues (deleted_at) where deleted_at IS NOT NULL;
 create index queues_paused on queues (id) where paused_at IS NOT NULL;
 alter table queues enable row level security;
 create policy of_tenant on queues for select using ((shared OR (tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer)));

@@ -13,10 +13,13 @@ alter table tenants
 alter table queues
   add column created_at timestamptz(3) not null default now(),
   add column paused_at timestamptz(3),
+  add column deleted_at timestamptz(3),
   add column kind smallint,
   add column shared boolean not null default false,
   add column pause_reason text;
 create index queues_paused on queues (id) where paused_at is not null;
+-- A deleted queue keeps its number: nodes may know it, and it is back when it is named again.
+create index queues_deleted on queues (deleted_at) where deleted_at is not null;
 -- The system's own queue (tenant 0), shared by all tenants and served by nodes.
 insert into queues (id, tenant_id, name, kind, shared) select coalesce(max(q.id), 0) + 1, 0, 'http', 1, true from queues q;
 

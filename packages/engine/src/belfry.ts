@@ -108,6 +108,7 @@ export class Belfry {
 
   /** Belfry as a tenant sees it, for one caller; cheap enough to be made per request. */
   tenant(caller: Caller): Tenant {
+    this.#engine.registry.learn(caller.tenant, caller.tenantId)
     return new Tenant(new TenantScope(caller, this.#engine, this.#readers))
   }
 

@@ -268,6 +268,11 @@ export class Engine {
     this.#pulseLoop.wake()
   }
 
+  /** Queues were changed: this node need not wait for its next pulse to know. */
+  refresh(): void {
+    this.#pulseLoop.wake()
+  }
+
   /** Takes nothing new, lets handlers finish within the grace time, gives back the rest, and leaves. */
   async stop(graceMs: number): Promise<void> {
     const last = this.#loops.filter((loop) => loop.name === 'keeper' || loop.name === 'pulse')
@@ -300,6 +305,7 @@ export class Engine {
   #onPulse(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void {
     this.#liveNodes = answer.liveNodes.length
     this.handlers.setPaused(new Set(answer.pausedQueueIds))
+    this.registry.forget(answer.deletedQueueIds)
     let toRead = false
     asked.shards.forEach((shard, i) => {
       if (this.reader.saw(shard, answer.timersDue[i] ?? Number.POSITIVE_INFINITY)) toRead = true

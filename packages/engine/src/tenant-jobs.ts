@@ -11,6 +11,7 @@ import type { JobView, JobViewStatus } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
 import type { Page, PageRequest } from './lookup/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
+import { type Upserted, upsertJob } from './tenant-upsert.ts'
 
 const MAX_REASON = 1_000
 
@@ -36,7 +37,9 @@ export class TenantJobs {
     const { engine } = this.#scope
     const { jobId, deduplicated, nextRunAt } = await engine.intake.create(withKey(job, idempotencyKey), this.#creator)
     if (!deduplicated) return { jobId, deduplicated, status: 'active', nextRunAt }
-    const known = await this.get(jobId)
+    const known = await getJob(this.#scope.fresh, this.#scope.caller.tenantId, jobId)
+    // Deleted since: the key is still used up.
+    if (known === null) return { jobId, deduplicated, status: 'canceled', nextRunAt: null }
     return { jobId, deduplicated, status: known.status, nextRunAt: known.nextRunAt }
   }
 
@@ -59,16 +62,35 @@ export class TenantJobs {
     return listJobs(lists, { ...filter, tenantId: caller.tenantId })
   }
 
-  /** Changes the fields that `patch` names. */
-  async update(jobId: string, patch: unknown): Promise<{ version: number }> {
+  /** Creates the job of this name, or makes it as the input says; nothing is written if it is so already. */
+  upsert(name: string, job: unknown): Promise<Upserted> {
+    return upsertJob(this.#scope, name, job)
+  }
+
+  /** Changes the fields that `patch` names; with `ifVersion` only if nobody else did since. */
+  async update(
+    jobId: string,
+    patch: unknown,
+    { ifVersion }: { ifVersion?: number } = {},
+  ): Promise<{ version: number }> {
     await this.#scope.mustOwnJob(jobId)
     const { jobChanges, registry, clock } = this.#scope.engine
     return jobChanges.update(
       jobId,
-      (definitionJson, nominalAt) => mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt }),
+      (definitionJson, nominalAt, version) => {
+        if (ifVersion !== undefined && ifVersion !== version)
+          throw new BelfryError('version_mismatch', `job ${jobId} is at version ${version}, not ${ifVersion}`)
+        return mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt })
+      },
       (job, tenantId) => registry.queueId(tenantId, job.queue, queueKindOf(job.definition)),
       this.#scope.caller.actor,
     )
+  }
+
+  /** No more runs, and nobody finds the job any more; its history stays. */
+  async delete(jobId: string): Promise<void> {
+    await this.#scope.mustOwnJob(jobId)
+    await this.#scope.engine.jobChanges.delete(jobId, this.#scope.caller.actor)
   }
 
   /** No more runs; live ones are asked to stop, or with `running: 'finish'` left to finish. */
@@ -93,7 +115,10 @@ export class TenantJobs {
   }
 
   /** One run now, beside the schedule. */
-  async trigger(jobId: string): Promise<{ runId: string }> {
+  async trigger(jobId: string, options: { payload?: unknown } = {}): Promise<{ runId: string }> {
+    // A run has no payload of its own: it is performed with its job's definition.
+    if (options.payload !== undefined)
+      throw invalidArgument('payload', 'cannot be given to one run yet: create a job with it, or update this one')
     await this.#scope.mustOwnJob(jobId)
     return this.#scope.engine.jobChanges.trigger(jobId, this.#scope.caller.actor)
   }

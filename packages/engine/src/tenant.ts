@@ -1,5 +1,6 @@
 import { TenantDeadLetters } from './tenant-dead-letters.ts'
 import { TenantJobs } from './tenant-jobs.ts'
+import { TenantQueues } from './tenant-queues.ts'
 import { TenantRuns } from './tenant-runs.ts'
 import type { TenantScope } from './tenant-scope.ts'
 
@@ -11,10 +12,12 @@ export class Tenant {
   readonly jobs: TenantJobs
   readonly runs: TenantRuns
   readonly deadLetters: TenantDeadLetters
+  readonly queues: TenantQueues
 
   constructor(scope: TenantScope) {
     this.jobs = new TenantJobs(scope)
     this.runs = new TenantRuns(scope)
     this.deadLetters = new TenantDeadLetters(scope)
+    this.queues = new TenantQueues(scope)
   }
 }

@@ -14,6 +14,7 @@ import { type LockedTimer, lockTimer, removeTimer, writeTimer } from '../timers/
 import { jitterOf } from './jitter.ts'
 import {
   checkedJobId,
+  deleteJob,
   JOB_STATUS,
   type JobRow,
   lockJob,
@@ -126,7 +127,7 @@ export class JobChanges {
 
   /** No more runs. Those that nobody performs yet go; performed ones are asked to stop, unless they may finish. */
   async cancel(jobId: string, running: 'cancel' | 'finish', by: string): Promise<{ status: JobStatus }> {
-    const { shards, cancelGraceMs, wakeups } = this.#deps
+    const { cancelGraceMs, wakeups } = this.#deps
     const { status, asked } = await this.#change(jobId, by, async (tx, { job, timer, ready, record, now }) => {
       if (job.status === JOB_STATUS.canceled) return { status: 'canceled' as const, asked: [] }
       if (timer) await removeTimer(tx, job.shard, job.jobId)
@@ -142,19 +143,36 @@ export class JobChanges {
       }
       ready.length = 0
       if (!job.oneOff) await writeJob(tx, { ...job, status: JOB_STATUS.canceled, pauseReason: null }, now)
-      if (job.name !== null) {
-        await freeName(tx, {
-          shard: shardOfKey(job.tenantId, job.name, shards),
-          tenantId: job.tenantId,
-          key: job.name,
-          jobId,
-        })
-      }
+      await this.#freeName(tx, job)
       await record('cancel', statusOf(job), { status: 'canceled', running })
       return { status: 'canceled' as const, asked }
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
     return { status }
+  }
+
+  /** As cancel, and nobody finds the job any more; its history stays. A one-off whose run is alive is no longer a mere plan. */
+  async delete(jobId: string, by: string): Promise<void> {
+    const { cancelGraceMs, wakeups } = this.#deps
+    const asked = await this.#change(jobId, by, async (tx, { job, timer, ready, record, now }) => {
+      if (job.oneOff && !timer && (await isAlive(tx, job.shard, job.jobId)))
+        throw new BelfryError('already_due', `job ${jobId} has become a run: cancel it`)
+      if (timer) await removeTimer(tx, job.shard, job.jobId)
+      if (timer && job.oneOff) await recordCanceledOneOff(tx, timer, now)
+      const at = { now, graceUntil: now + cancelGraceMs, leased: 'ask' as const }
+      const canceled = await cancelRuns(tx, { ...job, nominalAt: null }, at)
+      ready.length = 0
+      await deleteJob(tx, job)
+      await this.#freeName(tx, job)
+      await record('delete', JSON.parse(job.definitionJson), undefined)
+      return canceled.asked
+    })
+    for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
+  }
+
+  async #freeName(tx: Transaction, { tenantId, name, jobId }: JobRow): Promise<void> {
+    if (name === null) return
+    await freeName(tx, { shard: shardOfKey(tenantId, name, this.#deps.shards), tenantId, key: name, jobId })
   }
 
   /** One run now, beside the schedule. Its nominal time is its own: never one that the schedule has. */
@@ -183,16 +201,17 @@ export class JobChanges {
     )
   }
 
-  /** A new version of the definition. What was due under the old one has been decided under the old one. */
+  /** A new version of the definition, unless `merge` answers null: it is as it shall be. What was due under the old one has been decided under it. */
   async update(
     jobId: string,
-    merge: (definitionJson: string, nominalAt: Instant | null, version: number) => UnderstoodJob,
+    merge: (definitionJson: string, nominalAt: Instant | null, version: number) => UnderstoodJob | null,
     queueIdOf: (job: UnderstoodJob, tenantId: number) => Promise<number>,
     by: string,
   ): Promise<{ version: number }> {
     return this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
       const at = this.#mustHaveFuture(job, timer, 'already_due')
       const understood = merge(job.definitionJson, at.nominalAt, job.version)
+      if (understood === null) return { version: job.version }
       const version = job.version + 1
       const next = { ...job, version, definitionJson: understood.definitionJson }
       await writeJob(tx, next, now)

@@ -27,6 +27,8 @@ const WRITE_SPEC = statement(
      paused_at = to_timestamp($8::float8 / 1000)
    where s.shard = $1 and s.job_id = $2`,
 )
+const DELETE_JOB = statement('delete_job', 'delete from belfry.jobs j where j.shard = $1 and j.id = $2')
+const DELETE_SPEC = statement('delete_spec', 'delete from belfry.specs s where s.shard = $1 and s.job_id = $2')
 const RAISE_RUNS = statement(
   'raise_job_version_of_runs',
   `update belfry.runs r set job_version = $3 where r.shard = $1 and r.job_id = $2`,
@@ -81,6 +83,10 @@ export async function writeJob(tx: Queryable, job: JobRow, now: Instant): Promis
       now,
       pausedAt,
     ])
+}
+
+export async function deleteJob(tx: Queryable, { shard, jobId, oneOff }: JobRow): Promise<void> {
+  await tx.execute(oneOff ? DELETE_SPEC : DELETE_JOB, [shard, jobId])
 }
 
 /** An attempt performs the definition that is current at its lease: live runs carry the version they will be performed with. */

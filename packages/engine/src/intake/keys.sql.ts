@@ -88,14 +88,22 @@ export async function readKeys(
   )
 }
 
+/** The job that has a name, though perhaps no future any more. */
+export async function holderOfName(
+  db: Queryable,
+  key: Pick<Key, 'shard' | 'tenantId' | 'key'>,
+): Promise<string | null> {
+  const [row] = await db.query<[string]>(HOLDER_OF, [key.shard, key.tenantId, key.key])
+  return row?.[0] ?? null
+}
+
 export async function takeOverName(
   tx: Queryable,
   key: Key,
   heldBy: { jobId: string; shard: number },
 ): Promise<boolean> {
   await tx.query(TAKE_OVER, [key.shard, key.tenantId, key.key, heldBy.jobId, key.jobId, heldBy.shard])
-  const [row] = await tx.query<[string]>(HOLDER_OF, [key.shard, key.tenantId, key.key])
-  return row?.[0] === key.jobId
+  return (await holderOfName(tx, key)) === key.jobId
 }
 
 export async function freeName(tx: Queryable, key: Pick<Key, 'shard' | 'tenantId' | 'key' | 'jobId'>): Promise<void> {

@@ -37,7 +37,8 @@ const PULSE = statement(
          and r.priority = p.priority order by r.turn limit 1)
        from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority),
      array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[],
-     array(select q.id from belfry.queues q where q.paused_at is not null)
+     array(select q.id from belfry.queues q where q.paused_at is not null),
+     array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute')
    from clock`,
 )
 const GRACE = statement(
@@ -72,6 +73,8 @@ export interface PulseAnswer {
   /** Those of them that promote. */
   promoters: string[]
   pausedQueueIds: number[]
+  /** Those of the last minute. */
+  deletedQueueIds: number[]
   /** The oldest pulse of another live node: unless it pulses again it is dead 2.5 s later. */
   oldestPulseAt: Instant | null
   graceUntil: Instant | null
@@ -85,7 +88,7 @@ export interface PulseAnswer {
 
 type Row = [
   ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string],
-  ...[string, string],
+  ...[string, string, string],
 ]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
@@ -101,7 +104,8 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     question.roles,
     question.address,
   ])
-  const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce, promoters, paused] = row as Row
+  const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce] = row as Row
+  const [promoters, paused, deleted] = (row as Row).slice(10) as [string, string, string]
   const turnsOf = (array: string) => listOf(array).map((turn) => (turn === 'NULL' ? null : Number(turn)))
   const [turns, turnsOnce] = [turnsOf(heads), turnsOf(headsOnce)]
   const ofQueue = (list: (number | null)[], i: number) => list.slice(i * PRIORITIES, (i + 1) * PRIORITIES)
@@ -111,6 +115,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     liveNodes: listOf(live),
     promoters: listOf(promoters),
     pausedQueueIds: listOf(paused).map(Number),
+    deletedQueueIds: listOf(deleted).map(Number),
     oldestPulseAt: oldest,
     graceUntil: grace,
     timersDue: listOf(timers).map(Number),

@@ -5,7 +5,14 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 const TENANT = statement('find_tenant', 'select t.id from belfry.tenants t where t.name = $1')
-const QUEUE = statement('find_queue', 'select q.id, q.kind from belfry.queues q where q.tenant_id = $1 and q.name = $2')
+const QUEUE = statement(
+  'find_queue',
+  'select q.id, q.kind from belfry.queues q where q.tenant_id = $1 and q.name = $2 and q.deleted_at is null',
+)
+const REVIVE_QUEUE = statement(
+  'revive_queue',
+  'update belfry.queues q set deleted_at = null, created_at = clock_timestamp() where q.tenant_id = $1 and q.name = $2 and q.deleted_at is not null',
+)
 const MAKE_QUEUE = statement(
   'make_queue',
   `insert into belfry.queues (id, tenant_id, name, kind) select coalesce(max(q.id), 0) + 1, $1, $2, $3 from belfry.queues q on conflict do nothing`,
@@ -36,6 +43,17 @@ export class Registry {
     const tenantId = this.#tenants.get(tenant)
     const known = tenantId === undefined ? undefined : this.#queues.get(keyOf(tenantId, queue))
     return tenantId === undefined || known?.kind !== kind ? null : { tenantId, queueId: known.id }
+  }
+
+  /** Whoever knows the tenant for certain says so: a tenant may be deleted, and another be made by its name. */
+  learn(tenant: string, tenantId: number): void {
+    this.#tenants.set(tenant, tenantId)
+  }
+
+  /** These queues were deleted: the next use of one brings it back. */
+  forget(queueIds: readonly number[]): void {
+    if (queueIds.length === 0) return
+    for (const [key, { id }] of this.#queues) if (queueIds.includes(id)) this.#queues.delete(key)
   }
 
   async tenantId(name: string): Promise<number> {
@@ -76,6 +94,7 @@ export class Registry {
       if (!row) {
         // It comes with the schema; whoever wants it for workers gets none of that name.
         if (owner === SYSTEM_TENANT && kind !== QUEUE_KIND.http) throw wrongKind(name, kind)
+        await this.#db.query(REVIVE_QUEUE, [owner, name])
         await this.#db.query(MAKE_QUEUE, [owner, name, kind])
       } else if (row[1] === null) {
         await this.#db.query(DECIDE_KIND, [row[0], kind])

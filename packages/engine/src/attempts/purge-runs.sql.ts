@@ -1,0 +1,55 @@
+import { OUTCOME, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/**
+ * One batch of a tenant's runs in a queue that nobody performs, by `runs_by_tenant` from a point on; what somebody else holds
+ * is passed over. Each leaves a history row with the number 0, as a canceled run does. The last row of the answer says
+ * where the batch ended.
+ */
+const PURGE = statement(
+  'purge_runs',
+  `with held as (
+     select r.shard, r.job_id, r.nominal_at from belfry.runs r
+     where r.tenant_id = $1 and (r.job_id, r.nominal_at) > ($3::uuid, to_timestamp($4::float8 / 1000)) and r.queue_id = $2 and r.state <> ${RUN_STATE.leased}
+     order by r.job_id, r.nominal_at limit $6 for update skip locked
+   ), gone as (
+     delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause
+   ), unchecked as (
+     delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
+   ), kept as (
+     insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause, counted, final)
+     select g.nominal_at, g.due_at, to_timestamp($5::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.canceled}, null, g.cause, false,
+       true from gone g
+   )
+   select g.job_id, g.nominal_at from gone g order by g.job_id, g.nominal_at`,
+)
+
+export interface PurgedBatch {
+  purged: number
+  /** Where the next batch begins; null: that was the last. */
+  next: PurgePoint | null
+}
+
+export interface PurgePoint {
+  jobId: string
+  nominalAt: Instant
+}
+
+const FIRST: PurgePoint = { jobId: '00000000-0000-0000-0000-000000000000', nominalAt: 0 }
+
+export async function purgeRuns(
+  tx: Queryable,
+  of: { tenantId: number; queueId: number; after: PurgePoint | null; limit: number },
+  now: Instant,
+): Promise<PurgedBatch> {
+  const { jobId, nominalAt } = of.after ?? FIRST
+  const rows = await tx.query<[string, Instant]>(PURGE, [of.tenantId, of.queueId, jobId, nominalAt, now, of.limit])
+  const last = rows.at(-1)
+  return {
+    purged: rows.length,
+    next: rows.length === of.limit && last ? { jobId: last[0], nominalAt: last[1] } : null,
+  }
+}

@@ -1,0 +1,134 @@
+import { nameOf, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { dateOf } from './job-view.ts'
+import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './page.ts'
+
+const COLUMNS = 'q.id, q.name, q.kind, q.shared, q.created_at, q.paused_at, q.pause_reason'
+
+/** A tenant's own and the shared ones; of two that have the same name, the tenant's own. */
+const LIST = statement(
+  'list_queues',
+  `select distinct on (q.name) ${COLUMNS} from belfry.queues q
+   where (q.tenant_id = $1 or q.shared) and q.name > $2 and ($3::text is null or q.name = $3) and q.deleted_at is null
+   order by q.name, q.shared limit $4`,
+)
+/** By `runs_by_tenant`, the oldest jobs first, so many at most. */
+const DEPTH = statement(
+  'queue_depths',
+  `with scanned as materialized (
+     select r.queue_id, r.state, r.due_at from belfry.runs r where r.tenant_id = $1 order by r.job_id, r.nominal_at limit $2
+   )
+   select s.queue_id, s.state, count(*)::int, min(s.due_at), (select count(*)::int from scanned) from scanned s group by s.queue_id, s.state`,
+)
+
+export type QueueKindName = keyof typeof QUEUE_KIND
+
+export interface QueueDepth {
+  /** May run now. */
+  ready: number
+  /** Being performed. */
+  running: number
+  /** Between two attempts, or for another reason not yet ready. */
+  waiting: number
+  /** False: there are more than were counted. */
+  isComplete: boolean
+}
+
+export interface QueueView {
+  name: string
+  /** Null until its first use decides. */
+  kind: QueueKindName | null
+  /** Used by all tenants; counts are of one's own runs. */
+  shared: boolean
+  paused: boolean
+  pausedAt: Date | null
+  pauseReason: string | null
+  createdAt: Date
+  depth: QueueDepth
+  /** How long the oldest ready run has been due. */
+  oldestReadyMs: number | null
+}
+
+type QueueColumns = readonly [
+  id: number,
+  name: string,
+  kind: number | null,
+  shared: boolean,
+  createdAt: Instant,
+  pausedAt: Instant | null,
+  pauseReason: string | null,
+]
+
+/** Runs that are counted: of all queues at once, and for one queue. */
+const COUNTED_FOR_LIST = 10_000
+const COUNTED_FOR_ONE = 100_000
+const NAME = /^[A-Za-z0-9._-]{1,128}$/
+
+export async function listQueues(
+  db: Queryable,
+  { tenantId, now, ...request }: PageRequest & { tenantId: number; now: Instant },
+): Promise<Page<QueueView>> {
+  const limit = limitOf(request)
+  const [after] = readCursor(request, [NAME]) ?? ['']
+  const rows = await db.query<QueueColumns>(LIST, [tenantId, after, null, limit + 1])
+  const items = await withDepth(db, rows.slice(0, limit), { tenantId, now, counted: COUNTED_FOR_LIST })
+  const last = items.at(-1)
+  return { items, nextCursor: rows.length > limit && last ? writeCursor([last.name]) : null }
+}
+
+/** Null: there is no such queue. */
+export async function getQueue(
+  db: Queryable,
+  { tenantId, now }: { tenantId: number; now: Instant },
+  name: string,
+): Promise<QueueView | null> {
+  const row = await queueNamed(db, tenantId, name)
+  return row ? ((await withDepth(db, [row], { tenantId, now, counted: COUNTED_FOR_ONE }))[0] ?? null) : null
+}
+
+export async function findQueue(
+  db: Queryable,
+  tenantId: number,
+  name: string,
+): Promise<{ id: number; shared: boolean } | null> {
+  const row = await queueNamed(db, tenantId, name)
+  return row ? { id: row[0], shared: row[3] } : null
+}
+
+async function queueNamed(db: Queryable, tenantId: number, name: string): Promise<QueueColumns | undefined> {
+  return NAME.test(name) ? (await db.query<QueueColumns>(LIST, [tenantId, '', name, 1]))[0] : undefined
+}
+
+async function withDepth(
+  db: Queryable,
+  queues: readonly QueueColumns[],
+  { tenantId, now, counted }: { tenantId: number; now: Instant; counted: number },
+): Promise<QueueView[]> {
+  if (queues.length === 0) return []
+  const rows = await db.query<[number, number, number, Instant, number]>(DEPTH, [tenantId, counted])
+  const isComplete = (rows[0]?.[4] ?? 0) < counted
+  return queues.map(([id, name, kind, shared, createdAt, pausedAt, pauseReason]) => {
+    const own = rows.filter(([queueId]) => queueId === id)
+    const countOf = (...states: number[]) =>
+      own.reduce((sum, [, state, count]) => (states.includes(state) ? sum + count : sum), 0)
+    const oldest = own.find(([, state]) => state === RUN_STATE.ready)?.[3]
+    return {
+      name,
+      kind: kind === null ? null : (nameOf(QUEUE_KIND, kind) ?? null),
+      shared,
+      paused: pausedAt !== null,
+      pausedAt: dateOf(pausedAt),
+      pauseReason,
+      createdAt: new Date(createdAt),
+      depth: {
+        ready: countOf(RUN_STATE.ready),
+        running: countOf(RUN_STATE.leased),
+        waiting: countOf(RUN_STATE.waiting, RUN_STATE.blocked),
+        isComplete,
+      },
+      oldestReadyMs: oldest === undefined ? null : Math.max(0, now - oldest),
+    }
+  })
+}

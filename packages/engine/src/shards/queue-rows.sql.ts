@@ -1,0 +1,48 @@
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+const LOCK = statement(
+  'lock_queue',
+  `select q.id, q.kind, q.paused_at, q.pause_reason from belfry.queues q
+   where q.tenant_id = $1 and q.name = $2 and q.deleted_at is null for update`,
+)
+const WRITE = statement(
+  'write_queue',
+  `update belfry.queues q set kind = $2, paused_at = to_timestamp($3::float8 / 1000), pause_reason = $4, deleted_at = to_timestamp($5::float8 / 1000) where q.id = $1`,
+)
+/** By `runs_by_tenant`, and the newest jobs by theirs: what still names the queue. */
+const IN_USE = statement(
+  'queue_in_use',
+  `select exists (select from belfry.runs r where r.tenant_id = $1 and r.queue_id = $2)
+     or exists (select from (select j.shard, j.id from belfry.jobs j where j.tenant_id = $1 order by j.id desc limit $3) j
+       join lateral (select t.queue_id from belfry.timers t where t.shard = j.shard and t.job_id = j.id limit 1) t on t.queue_id = $2)
+     or exists (select from (select s.shard, s.job_id from belfry.specs s where s.tenant_id = $1 order by s.job_id desc limit $3) s
+       join lateral (select t.queue_id from belfry.timers t where t.shard = s.shard and t.job_id = s.job_id limit 1) t on t.queue_id = $2)`,
+)
+
+/** Jobs that are looked at; a queue that an older one names comes back when that job is due. */
+const MAX_LOOKED_AT = 10_000
+
+export interface QueueRow {
+  id: number
+  kind: number | null
+  pausedAt: Instant | null
+  pauseReason: string | null
+}
+
+/** Null: the tenant has no such queue of its own. */
+export async function lockQueue(tx: Queryable, tenantId: number, name: string): Promise<QueueRow | null> {
+  const [row] = await tx.query<[number, number | null, Instant | null, string | null]>(LOCK, [tenantId, name])
+  if (row === undefined) return null
+  const [id, kind, pausedAt, pauseReason] = row
+  return { id, kind, pausedAt, pauseReason }
+}
+
+export async function writeQueue(tx: Queryable, queue: QueueRow, deletedAt: Instant | null = null): Promise<void> {
+  await tx.execute(WRITE, [queue.id, queue.kind, queue.pausedAt, queue.pauseReason, deletedAt])
+}
+
+export async function isQueueInUse(tx: Queryable, tenantId: number, queueId: number): Promise<boolean> {
+  return (await tx.query<[boolean]>(IN_USE, [tenantId, queueId, MAX_LOOKED_AT]))[0]?.[0] === true
+}

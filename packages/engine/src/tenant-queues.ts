@@ -1,0 +1,150 @@
+import { type PurgePoint, purgeRuns } from './attempts/purge-runs.sql.ts'
+import { recordChange } from './audit/record-change.sql.ts'
+import { BelfryError } from './errors.ts'
+import { Complaints, readChoice, readWord } from './intake/understand-fields.ts'
+import { QUEUE_KIND, type QueueKind } from './job/states.ts'
+import type { Page, PageRequest } from './lookup/page.ts'
+import { findQueue, getQueue, listQueues, type QueueKindName, type QueueView } from './lookup/queues.sql.ts'
+import { isQueueInUse, lockQueue, type QueueRow, writeQueue } from './shards/queue-rows.sql.ts'
+import type { Transaction } from './store/database.ts'
+import { readReason } from './tenant-jobs.ts'
+import { noSuch, type TenantScope } from './tenant-scope.ts'
+
+const PURGE_BATCH = 1_000
+
+/**
+ * A tenant's queues. A queue that all tenants share is shown, with the counts of one's own runs; only an operator may
+ * change it.
+ */
+export class TenantQueues {
+  readonly #scope: TenantScope
+
+  constructor(scope: TenantScope) {
+    this.#scope = scope
+  }
+
+  /** By name, a page at a time. */
+  list(page: PageRequest = {}): Promise<Page<QueueView>> {
+    const { fresh, caller, engine } = this.#scope
+    return listQueues(fresh, { ...page, tenantId: caller.tenantId, now: engine.clock.now() })
+  }
+
+  async get(name: string): Promise<QueueView> {
+    const { fresh, caller, engine } = this.#scope
+    const found = await getQueue(fresh, { tenantId: caller.tenantId, now: engine.clock.now() }, name)
+    if (found === null) throw noSuch('queue', name)
+    return found
+  }
+
+  /** Makes the queue if there is none. Its kind cannot be changed once something decided it. */
+  async put(name: string, options: { kind?: QueueKindName } = {}): Promise<void> {
+    const { engine, caller } = this.#scope
+    const complaints = new Complaints()
+    readWord(complaints, 'queue', name)
+    const kind = options.kind === undefined ? undefined : readKind(complaints, options.kind)
+    if (complaints.list.length > 0) throw complaints.error('invalid_argument')
+    const known = await findQueue(this.#scope.fresh, caller.tenantId, name)
+    if (known === null || kind !== undefined) await engine.registry.queueId(caller.tenantId, name, kind)
+  }
+
+  /** Nothing of the queue is started until it is resumed; what has begun goes on. Other nodes know within a second. */
+  async pause(name: string, options: { reason?: string } = {}): Promise<void> {
+    const { clock } = this.#scope.engine
+    const reason = readReason(options)
+    await this.#change(name, async (_tx, queue) => {
+      if (queue.pausedAt !== null) return null
+      return { action: 'pause', queue: { ...queue, pausedAt: clock.now(), pauseReason: reason } }
+    })
+  }
+
+  async resume(name: string): Promise<void> {
+    await this.#change(name, async (_tx, queue) => {
+      if (queue.pausedAt === null) return null
+      return { action: 'resume', queue: { ...queue, pausedAt: null, pauseReason: null } }
+    })
+  }
+
+  /** Cancels the runs that nobody performs yet, in batches; of a shared queue one's own. */
+  async purge(name: string): Promise<{ purged: number }> {
+    const { engine, caller, fresh } = this.#scope
+    const { clock, db } = engine
+    const found = await findQueue(fresh, caller.tenantId, name)
+    if (found === null) throw noSuch('queue', name)
+    let purged = 0
+    for (let after: PurgePoint | null | undefined; after !== null; ) {
+      const batch = { tenantId: caller.tenantId, queueId: found.id, after: after ?? null, limit: PURGE_BATCH }
+      const done = await db.transaction(async (tx) => {
+        const result = await purgeRuns(tx, batch, clock.now())
+        if (result.purged > 0) await this.#record(tx, name, 'purge', undefined, { purged: result.purged })
+        return result
+      })
+      purged += done.purged
+      after = done.next
+    }
+    return { purged }
+  }
+
+  /** Only a queue that nothing names any more; named again it is back, with nothing set. */
+  async delete(name: string): Promise<void> {
+    const { engine, caller } = this.#scope
+    await this.#change(name, async (tx, queue) => {
+      if (await isQueueInUse(tx, caller.tenantId, queue.id))
+        throw new BelfryError('not_empty', `the queue "${name}" still has runs, or jobs that name it`)
+      const fresh = { ...queue, kind: null, pausedAt: null, pauseReason: null }
+      return { action: 'delete', queue: fresh, deletedAt: engine.clock.now() }
+    })
+  }
+
+  async #change(
+    name: string,
+    work: (tx: Transaction, queue: QueueRow) => Promise<{ action: string; queue: QueueRow; deletedAt?: number } | null>,
+  ): Promise<void> {
+    const { engine, caller, fresh } = this.#scope
+    const known = await findQueue(fresh, caller.tenantId, name)
+    if (known?.shared)
+      throw new BelfryError('forbidden', `the queue "${name}" is shared by all tenants: only an operator may change it`)
+    const isChanged = await engine.db.transaction(async (tx) => {
+      const queue = known && (await lockQueue(tx, caller.tenantId, name))
+      if (!queue) throw noSuch('queue', name)
+      const next = await work(tx, queue)
+      if (next === null) return false
+      await writeQueue(tx, next.queue, next.deletedAt ?? null)
+      await this.#record(
+        tx,
+        name,
+        next.action,
+        shown(queue),
+        next.deletedAt === undefined ? shown(next.queue) : undefined,
+      )
+      return true
+    })
+    // This node need not wait for its next pulse.
+    if (isChanged) engine.refresh()
+  }
+
+  #record(tx: Transaction, name: string, action: string, before: unknown, after: unknown): Promise<void> {
+    const { caller, engine } = this.#scope
+    const { tenantId, actor } = caller
+    return recordChange(tx, {
+      tenantId,
+      subject: 'queue',
+      subjectId: name,
+      action,
+      actor,
+      at: engine.clock.now(),
+      ...(before === undefined ? {} : { before }),
+      ...(after === undefined ? {} : { after }),
+    })
+  }
+}
+
+function readKind(complaints: Complaints, value: unknown): QueueKind | undefined {
+  const kind = readChoice(complaints, 'kind', value, Object.keys(QUEUE_KIND) as QueueKindName[])
+  return kind === undefined ? undefined : QUEUE_KIND[kind]
+}
+
+const shown = ({ kind, pausedAt, pauseReason }: QueueRow): unknown => ({
+  kind,
+  pausedAt: pausedAt === null ? null : new Date(pausedAt).toISOString(),
+  pauseReason,
+})

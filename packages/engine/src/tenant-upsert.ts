@@ -1,0 +1,102 @@
+import { BelfryError } from './errors.ts'
+import { holderOfName } from './intake/keys.sql.ts'
+import { Complaints, isRecord } from './intake/understand-fields.ts'
+import { canonicalJson } from './intake/understand-fingerprint.ts'
+import { type UnderstoodJob, understandJob } from './intake/understand-job.ts'
+import { type Definition, queueKindOf, type ScheduleSpec } from './job/definition.ts'
+import { shardOfKey } from './job/ids.ts'
+import type { Instant } from './runtime/clock.ts'
+import type { TenantScope } from './tenant-scope.ts'
+
+export interface Upserted {
+  jobId: string
+  created: boolean
+  version: number
+}
+
+/** Each further try means that somebody else changed the same name at this moment. */
+const MAX_TRIES = 10
+
+/**
+ * Makes the job of this name be as the input says: creates it, changes it if it differs, and leaves it alone if it does not.
+ * Of two that do so at once, one creates; the other finds the name taken and looks again.
+ */
+export async function upsertJob(scope: TenantScope, name: string, input: unknown): Promise<Upserted> {
+  const { engine, caller } = scope
+  const job = named(name, input)
+  // All that is wrong with it is said before anything is looked up.
+  understandJob(job, { now: engine.clock.now(), tenant: caller.tenant })
+  const key = { shard: shardOfKey(caller.tenantId, name, engine.shards), tenantId: caller.tenantId, key: name }
+  for (let tries = 1; ; tries++) {
+    const holder = await holderOfName(engine.db, key)
+    try {
+      const version = holder === null ? null : await changed(scope, holder, job)
+      if (holder !== null && version !== null) return { jobId: holder, created: false, version }
+      const { jobId } = await engine.intake.create(job, { tenant: caller.tenant, createdBy: caller.actor })
+      return { jobId, created: true, version: 1 }
+    } catch (error) {
+      if (!(error instanceof BelfryError) || error.code !== 'name_taken') throw error
+      if (tries === MAX_TRIES) throw stillRunning(name, error)
+    }
+  }
+}
+
+/** Null: the holder of the name has no future, so that the name is there to be taken. */
+async function changed(scope: TenantScope, jobId: string, job: Record<string, unknown>): Promise<number | null> {
+  const { jobChanges, registry } = scope.engine
+  try {
+    const { version } = await jobChanges.update(
+      jobId,
+      (definitionJson, nominalAt) => differing(scope, job, JSON.parse(definitionJson) as Definition, nominalAt),
+      ({ queue, definition }, tenantId) => registry.queueId(tenantId, queue, queueKindOf(definition)),
+      scope.caller.actor,
+    )
+    return version
+  } catch (error) {
+    if (error instanceof BelfryError && (error.code === 'already_due' || error.code === 'not_found')) return null
+    throw error
+  }
+}
+
+/** What the job shall become; null: it is that already. */
+function differing(
+  scope: TenantScope,
+  job: Record<string, unknown>,
+  stored: Definition,
+  nominalAt: Instant | null,
+): UnderstoodJob | null {
+  const { tenant } = scope.caller
+  const context = {
+    now: scope.engine.clock.now(),
+    tenant,
+    ...(stored.createdBy === undefined ? {} : { createdBy: stored.createdBy }),
+  }
+  let wanted = understandJob(job, context)
+  const anchor = anchorToKeep(wanted.definition.schedule, stored.schedule)
+  // Without a start of its own, an interval counts from when it was first said, not from when it was last repeated.
+  if (anchor !== null && job.startAt === undefined)
+    wanted = understandJob({ ...job, startAt: new Date(anchor) }, context)
+  const isSameTime = wanted.when.kind === 'recurring' || (wanted.when.kind === 'once' && wanted.when.at === nominalAt)
+  const isSame = canonicalJson(JSON.parse(wanted.definitionJson)) === canonicalJson(stored)
+  return isSame && isSameTime ? null : wanted
+}
+
+function anchorToKeep(wanted: ScheduleSpec | undefined, stored: ScheduleSpec | undefined): Instant | null {
+  if (!wanted || !stored || !('every' in wanted) || !('every' in stored)) return null
+  return wanted.every === stored.every && wanted.timezone === stored.timezone ? stored.anchor : null
+}
+
+function named(name: string, input: unknown): Record<string, unknown> {
+  const complaints = new Complaints()
+  if (!isRecord(input)) complaints.add('', 'a job must be an object such as { queue: "emails", payload: {} }')
+  else {
+    if (input.name !== undefined && input.name !== name) complaints.add('name', 'must be the name that is asked for')
+    for (const field of ['idempotencyKey', 'idempotencyTtl'])
+      if (input[field] !== undefined) complaints.add(field, 'is not needed: the name says which job is meant')
+  }
+  if (complaints.list.length > 0) throw complaints.error('invalid_job')
+  return { ...(input as Record<string, unknown>), name }
+}
+
+const stillRunning = (name: string, cause: unknown): BelfryError =>
+  new BelfryError('already_due', `the job "${name}" has become a run, which is still alive`, { cause })
