@@ -1,6 +1,6 @@
 import { Belfry, lineLogger } from '@belfry/engine'
 import type { Command } from '../command/command.ts'
-import { engineOptions } from '../start/node.ts'
+import { engineOptions } from '../start/engine-options.ts'
 import { readStartOptions } from '../start/start-options.ts'
 
 export const migrate: Command = {

@@ -1,5 +1,6 @@
-import { Belfry, type BelfryOptions, type Logger, SystemClock } from '@belfry/engine'
+import { Belfry, type Logger, SystemClock } from '@belfry/engine'
 import { type Server, startServer } from '@belfry/server'
+import { engineOptions } from './engine-options.ts'
 import { portFailure } from './port.ts'
 import type { StartOptions } from './start-options.ts'
 
@@ -11,8 +12,6 @@ export interface Running {
   end(): Promise<void>
 }
 
-/** How long running handlers and calls may go on once the node stops. */
-export const DRAIN_MS = 10_000
 /** How long requests under way may still take. */
 const REQUESTS_MS = 5_000
 
@@ -35,19 +34,6 @@ export async function startNode(options: StartOptions, adminKey: string, logger:
       await engine.stop()
     },
     end: async () => {},
-  }
-}
-
-export function engineOptions(options: StartOptions): BelfryOptions {
-  const { dataDir, database, readDatabase, encryptionKey, allowPrivateTargets, roles } = options
-  return {
-    dataDir,
-    drainMs: DRAIN_MS,
-    allowPrivateTargets,
-    roles,
-    ...(database === undefined ? {} : { database }),
-    ...(readDatabase === undefined ? {} : { readDatabase }),
-    ...(encryptionKey === undefined ? {} : { encryptionKey }),
   }
 }
 

@@ -1,8 +1,9 @@
 import cluster from 'node:cluster'
 import { type Logger, SystemClock } from '@belfry/engine'
 import { describeFailure } from '../failure.ts'
+import { DRAIN_MS } from './engine-options.ts'
 import { type FromProcess, isToProcess } from './messages.ts'
-import { DRAIN_MS, type Running, startNode } from './node.ts'
+import { type Running, startNode } from './node.ts'
 import type { StartOptions } from './start-options.ts'
 
 /** Nobody is there any more who would end a process that cannot drain. */
