@@ -30,6 +30,8 @@ export interface Api {
   /** Makes a tenant with a key of these scopes. */
   tenant(name: string, scopes?: string[]): Promise<{ id: string; key: string; call: Call }>
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+  /** Only the server; the engine goes on. */
+  stopServer(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -71,6 +73,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       return { id: tenant.body.id, key: made.body.key, call: as(made.body.key) }
     },
     query: async (text, values) => (await pool.query(text, values)).rows,
+    stopServer: () => server.stop(),
     stop: async () => {
       await server.stop()
       await belfry.stop()

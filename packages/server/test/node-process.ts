@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,9 +11,7 @@ export class NodeProcess {
   readonly child: ChildProcess
   /** Where it serves. */
   readonly url: Promise<string>
-  readonly #ended: Promise<unknown>
   #said = ''
-  #killed = false
 
   constructor(environment: Record<string, string>) {
     const build = inject('build')
@@ -24,19 +22,19 @@ export class NodeProcess {
       env: { PATH: '/usr/bin:/bin', PORT: '0', BELFRY_DATA_DIR: join(place, 'data'), ...environment },
     })
     onTestFinished(() => {
-      this.child.kill('SIGKILL')
+      for (const pid of [this.child.pid as number, ...this.children()]) endProcess(pid)
       rmSync(place, { recursive: true, force: true })
     })
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#said = (this.#said + text).slice(-10_000)
     })
-    this.#ended = once(this.child, 'close')
+    const ended = once(this.child, 'close')
     this.url = new Promise((resolve, reject) => {
       createInterface({ input: this.child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
         const url = /belfry ready on (http:\S+)/.exec(line)?.[1]
         if (url !== undefined) resolve(url)
       })
-      void this.#ended.then(() => reject(new Error(`the node ended: ${this.#said}`)))
+      void ended.then(() => reject(new Error(`the node ended: ${this.#said}`)))
     })
     this.url.catch(() => {})
   }
@@ -48,12 +46,23 @@ export class NodeProcess {
 
   /** The process ended although nobody killed it. */
   get endedByItself(): boolean {
-    return !this.#killed && (this.child.exitCode !== null || this.child.signalCode !== null)
+    return this.child.exitCode !== null || this.child.signalCode !== null
   }
 
-  async kill(): Promise<void> {
-    this.#killed = true
-    this.child.kill('SIGKILL')
-    await this.#ended
+  /** The processes that it has started itself. */
+  children(): number[] {
+    const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
+    return stdout.split('\n').flatMap((line) => {
+      const [pid, parent] = line.trim().split(/\s+/).map(Number)
+      return pid !== undefined && parent === this.child.pid ? [pid] : []
+    })
+  }
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
 }
