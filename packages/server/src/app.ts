@@ -48,6 +48,8 @@ export interface AppOptions {
 
 const BODY_LIMIT_BYTES = 1_048_576
 const REQUEST_TIMEOUT_MS = 30_000
+const HEADERS_TIMEOUT_MS = 10_000
+const CHECK_MS = 2_000
 const MAX_PARAM_LENGTH = 4_096
 const REQUEST_ID = /^[\w.:-]{1,128}$/
 
@@ -64,7 +66,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout,
-    http: { connectionsCheckingInterval: Math.min(5_000, requestTimeout) },
+    http: {
+      requestTimeout,
+      // The longer of the two is what Node waits for the whole: its default of a minute must not be it.
+      headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeout),
+      connectionsCheckingInterval: Math.min(CHECK_MS, requestTimeout),
+    },
     return503OnClosing: true,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     genReqId: requestIds(),

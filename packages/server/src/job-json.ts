@@ -10,7 +10,6 @@ type Backoff = NonNullable<NonNullable<JobView['retry']>['backoff']>
 /** A job as the API shows it: times and durations as somebody could have written them, so that they can be sent back. */
 export function jobJson({ schedule, retry, timeoutMs, ...view }: JobView): JobJson {
   return {
-    http: null,
     ...view,
     schedule: scheduleJson(schedule),
     retry: retryJson(retry),
