@@ -118,7 +118,7 @@ export class Engine {
     this.clock = clock
     this.shards = shards
     this.nodeId = newJobId(0, clock.now(), random)
-    this.registry = new Registry(db.aside)
+    this.registry = new Registry(db.aside, clock)
     this.partitioner = new Partitioner({ db, clock, logger })
     const schedules = new Schedules(db.aside)
     const definitions = new Definitions(db)

@@ -1,6 +1,7 @@
 import { BelfryError } from '../errors.ts'
 import { HTTP_QUEUE } from '../job/definition.ts'
 import { QUEUE_KIND, type QueueKind } from '../job/states.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -23,6 +24,9 @@ const DECIDE_KIND = statement(
   'update belfry.queues q set kind = $2 where q.id = $1 and q.kind is null',
 )
 
+/** A tenant may be deleted, and its name be given to another: known for so long. `default` is for ever. */
+const TENANT_KNOWN_MS = 1_000
+const DEFAULT_TENANT = 'default'
 /** Whose queues are the system's own. */
 const SYSTEM_TENANT = 0
 /** Tries to make a queue while others make theirs; each failure means that somebody else succeeded. */
@@ -31,23 +35,25 @@ const MAX_TRIES = 100
 /** The numbers that stand for tenants and queues in the hot tables. Queues exist by being named; none is ever renumbered. */
 export class Registry {
   readonly #db: Queryable
-  readonly #tenants = new Map<string, number>()
+  readonly #clock: Clock
+  readonly #tenants = new Map<string, { id: number; until: Instant }>()
   readonly #queues = new Map<string, { id: number; kind: QueueKind }>()
 
-  constructor(db: Queryable) {
+  constructor(db: Queryable, clock: Clock) {
     this.#db = db
+    this.#clock = clock
   }
 
   /** Without asking the database: for the commonest case, where both are known. */
   knownQueue(tenant: string, queue: string, kind: QueueKind): { tenantId: number; queueId: number } | null {
-    const tenantId = this.#tenants.get(tenant)
+    const tenantId = this.#knownTenant(tenant)
     const known = tenantId === undefined ? undefined : this.#queues.get(keyOf(tenantId, queue))
     return tenantId === undefined || known?.kind !== kind ? null : { tenantId, queueId: known.id }
   }
 
   /** Whoever knows the tenant for certain says so: a tenant may be deleted, and another be made by its name. */
   learn(tenant: string, tenantId: number): void {
-    this.#tenants.set(tenant, tenantId)
+    this.#tenants.set(tenant, { id: tenantId, until: this.#untilOf(tenant) })
   }
 
   /** These queues were deleted: the next use of one brings it back. */
@@ -57,16 +63,31 @@ export class Registry {
   }
 
   async tenantId(name: string): Promise<number> {
-    const known = this.#tenants.get(name)
+    const known = this.#knownTenant(name)
     if (known !== undefined) return known
+    const until = this.#untilOf(name)
+    // One asks again; whoever comes meanwhile goes on with what was known.
+    const old = this.#tenants.get(name)
+    if (old) old.until = until
     const [row] = await this.#db.query<[number]>(TENANT, [name])
     if (!row) {
+      this.#tenants.delete(name)
       throw new BelfryError('invalid_job', `there is no tenant "${name}"`, {
         complaints: [{ path: 'tenant', message: `there is no tenant "${name}"` }],
       })
     }
-    this.#tenants.set(name, row[0])
+    this.#tenants.set(name, { id: row[0], until })
     return row[0]
+  }
+
+  #untilOf(name: string): Instant {
+    return name === DEFAULT_TENANT ? Number.POSITIVE_INFINITY : this.#clock.now() + TENANT_KNOWN_MS
+  }
+
+  #knownTenant(name: string): number | undefined {
+    const known = this.#tenants.get(name)
+    if (known === undefined) return undefined
+    return known.until === Number.POSITIVE_INFINITY || this.#clock.now() < known.until ? known.id : undefined
   }
 
   /** The queue's number; its first use decides its kind, and a use of the other kind is refused. */
