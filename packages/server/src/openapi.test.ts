@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { createApp } from './app.ts'
 import type { OpenApiDocument } from './openapi-document.ts'
@@ -35,4 +36,25 @@ test('every reference of the document leads somewhere', async () => {
   const components = document.components as Record<string, Record<string, unknown>>
   for (const [, kind = '', name = ''] of references) expect(components[kind]?.[name], name).toBeDefined()
   expect(JSON.stringify(document)).not.toContain('x-optional-body')
+})
+
+test('the page shows every operation with a line to try, and every shape that it links to', async () => {
+  const { app, document, operations } = await setup()
+  const answer = await app.inject({ url: '/docs' })
+  expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+  const ids = new Set([...answer.body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id))
+  for (const { operationId } of operations) expect(ids, operationId).toContain(operationId)
+  for (const [, link] of answer.body.matchAll(/href="#([^"]+)"/g)) expect(ids).toContain(link)
+  expect(answer.body.match(/curl /g)).toHaveLength(operations.length)
+  for (const name of Object.keys(document.components.schemas ?? {})) expect(answer.body).toContain(`>${name}<`)
+})
+
+test('the page loads nothing and runs nothing, and its policy says so', async () => {
+  const { app } = await setup()
+  const { body, headers } = await app.inject({ url: '/docs' })
+  expect(body).not.toMatch(/<script|<link|<img|@import|url\(|\son\w+=|\sstyle=/i)
+  const style = /<style>([\s\S]*?)<\/style>/.exec(body)?.[1] ?? ''
+  const hash = createHash('sha256').update(style).digest('base64')
+  expect(headers['content-security-policy']).toContain(`style-src 'sha256-${hash}'`)
+  expect(headers['content-security-policy']).toContain("default-src 'none'")
 })

@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode } from '@belfry/engine'
 import { fastifySwagger } from '@fastify/swagger'
 import type { FastifySchema } from 'fastify'
 import type { App } from './app.ts'
-import { docsPage } from './docs-page.ts'
+import { DOCS_POLICY, docsPage } from './docs-page.ts'
 import { liftNamed } from './openapi-components.ts'
 import type { OpenApiDocument, Operation } from './openapi-document.ts'
 import { problem } from './schemas/problem.ts'
@@ -54,8 +54,7 @@ export function openApiRoutes(app: App): void {
   })
   app.get('/docs', { config: { scope: null }, schema: { hide: true } }, (_request, reply) => {
     page ??= docsPage(described())
-    // The page has its style within and loads nothing.
-    reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+    reply.header('content-security-policy', DOCS_POLICY)
     return reply.type('text/html; charset=utf-8').send(page)
   })
 }

@@ -135,15 +135,13 @@ export function jobChangeRoutes(app: App, limiter: Limiter): void {
         tags,
         summary: 'One run now, beside the schedule',
         params: jobParams,
-        body: body({
-          payload: Type.Optional(Type.Unknown({ description: "Instead of the job's own, for this run only." })),
-        }),
+        body: body({}),
         response: { 200: Type.Object({ runId }) },
       },
     },
-    async ({ tenant, caller, params, body }, reply) => {
+    async ({ tenant, caller, params }, reply) => {
       limiter.takeCreates(caller, 1, reply)
-      return tenant.jobs.trigger(params.jobId, body)
+      return tenant.jobs.trigger(params.jobId)
     },
   )
 

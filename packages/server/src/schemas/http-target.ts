@@ -1,7 +1,9 @@
 import { Type } from 'typebox'
 
 const codes = (description: string) =>
-  Type.Optional(Type.Array(Type.String({ examples: ['404', '4xx'] }), { description }))
+  Type.Optional(
+    Type.Array(Type.Unsafe<string | number>({ type: ['string', 'integer'], examples: ['4xx', 404] }), { description }),
+  )
 
 export const httpTarget = Type.Object(
   {
@@ -25,6 +27,7 @@ export const httpTarget = Type.Object(
     auth: Type.Optional(
       Type.Object(
         {
+          type: Type.Optional(Type.Literal('oauth2')),
           tokenUrl: Type.String({ examples: ['https://login.example.com/oauth/token'] }),
           clientId: Type.String({ examples: ['belfry'] }),
           clientSecret: Type.String({ examples: ['{{secret:oauth}}'] }),

@@ -44,7 +44,14 @@ const POLICIES = {
     ),
   ),
   timeout: text('How long one attempt may take; default 5 min.', '30s', 'PT5M'),
-  priority: Type.Optional(Type.Integer({ minimum: 0, maximum: 9, default: 5, description: '0 is served first.' })),
+  priority: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 9,
+      default: 5,
+      description: 'Higher first; one level is a head start of 30 s.',
+    }),
+  ),
   overlap: Type.Optional(
     Type.Enum(['allow', 'skip'], { default: 'skip', description: 'When a run of a recurring job is still alive.' }),
   ),
@@ -72,7 +79,15 @@ const POLICIES = {
 const DEFINITION = {
   ...WHEN,
   http: Type.Optional(httpTarget),
-  queue: text('Whose workers perform it. With neither `http` nor `queue`: the queue `default`.', 'emails'),
+  queue: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      pattern: '^[A-Za-z0-9._-]+$',
+      description: 'Whose workers perform it. With neither `http` nor `queue`: the queue `default`.',
+      examples: ['emails'],
+    }),
+  ),
   payload: Type.Optional(
     Type.Unknown({ description: 'Any JSON, at most 256 KiB: what the worker or the target gets.' }),
   ),
@@ -86,7 +101,16 @@ const DEFINITION = {
   ),
 }
 
-const NAME = { name: text('Unique within the tenant.', 'daily-digest') }
+const NAME = {
+  name: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: "Unique among the tenant's jobs that still have a future.",
+      examples: ['daily-digest'],
+    }),
+  ),
+}
 
 const KEY = {
   idempotencyKey: text('The same request with the same key makes one job only. Also as header.', 'order-4711'),
