@@ -1,7 +1,7 @@
 import { createdAtOf, isJobId, shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
-import { INSTANT, limitOf, type Page, type PageRequest, readCursor, writeCursor } from '../store/page.ts'
+import { INSTANT, limitOf, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import { SUBJECT, type Subject } from './record-change.sql.ts'
 
@@ -53,7 +53,7 @@ const parsed = (json: string | null): unknown => (json === null ? null : JSON.pa
 export async function listChanges(db: Queryable, request: ListChanges): Promise<Page<ChangeView>> {
   const { tenantId, subject, subjectId } = request
   const limit = limitOf(request)
-  const cursor = readCursor(request, [INSTANT, INSTANT])
+  const cursor = readCursor(request, [TIMESTAMP, INSTANT])
   const isJob = subject === 'job' && isJobId(subjectId)
   const since = isJob ? createdAtOf(subjectId) - SLACK_MS : 0
   const [after, writtenAfter] = cursor ?? [since, 0]

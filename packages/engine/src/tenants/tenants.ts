@@ -1,5 +1,7 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
+import { Complaints } from '../input/complaints.ts'
+import { readWord } from '../input/read-fields.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'
 import type { Database } from '../store/database.ts'
@@ -40,21 +42,25 @@ export interface TenantsDeps {
 export class Tenants {
   readonly #deps: TenantsDeps
   readonly #quotas: ShortMemory<TenantQuotas>
+  readonly #named: ShortMemory<TenantView | null>
 
   constructor(deps: TenantsDeps) {
     this.#deps = deps
     this.#quotas = new ShortMemory({ clock: deps.clock, keepMs: REMEMBERED_MS, maxEntries: MAX_REMEMBERED })
+    this.#named = new ShortMemory({ clock: deps.clock, keepMs: REMEMBERED_MS, maxEntries: MAX_REMEMBERED })
   }
 
   async create(input: TenantInput, by: string): Promise<TenantView> {
     const { name, tier = DEFAULT_TIER, weight = 1, quotas } = understandTenant(input)
-    return this.#deps.db.transaction(async (tx) => {
+    const created = await this.#deps.db.transaction(async (tx) => {
       const now = this.#deps.clock.now()
       const made = await putTenant(tx, { name, tier, weight, quotas: { ...NO_QUOTAS, ...quotas } }, now)
       if (!made) throw new BelfryError('name_taken', `there is a tenant "${name}" already`)
       await recordChange(tx, { ...subjectOf(made.id), action: 'create', actor: by, after: made, at: now })
       return made
     })
+    this.#named.forget(name)
+    return created
   }
 
   async get(id: number): Promise<TenantView> {
@@ -63,10 +69,10 @@ export class Tenants {
     return found
   }
 
-  /** Null: there is none of that name. */
+  /** Null: there is none of that name. At most a second old. */
   async byName(name: string): Promise<TenantView | null> {
-    // A text with NUL cannot even be asked for.
-    return typeof name === 'string' && !name.includes('\0') ? readTenantNamed(this.#deps.db, name) : null
+    if (readWord(new Complaints(), 'name', name) === undefined) return null
+    return this.#named.get(name, () => readTenantNamed(this.#deps.db, name))
   }
 
   /** Oldest first, a page at a time. */
@@ -94,6 +100,7 @@ export class Tenants {
       return after
     })
     this.#quotas.forget(String(id))
+    this.#named.forget(updated.name)
     return updated
   }
 
@@ -105,7 +112,7 @@ export class Tenants {
         complaints: [{ path: 'id', message: 'is the tenant "default", which cannot be deleted' }],
       })
     }
-    await this.#deps.db.transaction(async (tx) => {
+    const name = await this.#deps.db.transaction(async (tx) => {
       const before = await lockTenant(tx, id)
       if (!before) throw noSuchTenant(id)
       if (await isBusy(tx, id)) {
@@ -114,8 +121,10 @@ export class Tenants {
       await deleteTenant(tx, id)
       const at = this.#deps.clock.now()
       await recordChange(tx, { ...subjectOf(id), action: 'delete', actor: by, before, at })
+      return before.name
     })
     this.#quotas.forget(String(id))
+    this.#named.forget(name)
   }
 
   /** At most a second old. One that is gone has none. */
