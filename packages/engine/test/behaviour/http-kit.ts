@@ -92,13 +92,14 @@ export async function startHttpNodes(options: { nodes?: number; http?: HttpSetti
   const settle = async (): Promise<void> => {
     for (let quiet = 0; quiet < 2; quiet++) for (const one of nodes) if ((await one.step()) > 0) quiet = -1
   }
-  const pass = async (ms: number): Promise<void> => {
+  /** Stops wherever something is due, or a little later so that there are fewer stops. */
+  const pass = async (ms: number, grainMs = 0): Promise<void> => {
     const until = clock.now() + ms
     for (;;) {
       await settle()
       const now = clock.now()
       if (now >= until) return
-      clock.advance(Math.min(until, await nextDueInstant(node.engine.db, now)) - now)
+      clock.advance(Math.min(until, Math.max(now + grainMs, await nextDueInstant(node.engine.db, now))) - now)
     }
   }
   return {
@@ -174,6 +175,7 @@ async function startNode(options: {
   /** One round of everything; answers how much changed. */
   const step = async (): Promise<number> => {
     if (isStopped) return 0
+    await rest()
     engine.pulse.sweepNext()
     await engine.pulse.runOnce()
     await engine.httpQueues.runOnce()
