@@ -1,16 +1,14 @@
 import { type Command, JSON_FLAG, TENANT_FLAG } from '../../command/command.ts'
-import { given } from '../../command/flags.ts'
 import { findJobId, JOB_OPERAND } from './find-job.ts'
 
 export const triggerJob: Command = {
   name: 'jobs trigger',
   summary: 'one run of a job now, beside its schedule',
   operands: [JOB_OPERAND],
-  flags: { payload: { value: 'json', about: 'a payload for this run alone' }, ...TENANT_FLAG, ...JSON_FLAG },
-  async run({ operands: [name = ''], flags, terminal, api }) {
+  flags: { ...TENANT_FLAG, ...JSON_FLAG },
+  async run({ operands: [name = ''], terminal, api }) {
     const node = await api()
-    const body = given({ payload: flags.json('payload') })
-    const answer = await node.post<{ runId: string }>(`/v1/jobs/${await findJobId(node, name)}/trigger`, body)
+    const answer = await node.post<{ runId: string }>(`/v1/jobs/${await findJobId(node, name)}/trigger`)
     terminal.answer(answer, `run ${answer.runId}`)
   },
 }
