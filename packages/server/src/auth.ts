@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { BelfryError } from '@belfry/engine'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { Limiter } from './rate-limit.ts'
@@ -98,7 +98,7 @@ export class Auth {
   }
 }
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
 
 function bearerOf(header: string | undefined): string {
   const key = /^bearer +(\S{1,512})$/i.exec(header ?? '')?.[1]
