@@ -120,6 +120,7 @@ export class Engine {
     this.nodeId = newJobId(0, clock.now(), random)
     this.registry = new Registry(db.aside, clock)
     this.partitioner = new Partitioner({ db, clock, logger })
+    db.onMissingPartition(() => this.partitioner.ensure())
     const schedules = new Schedules(db.aside)
     const definitions = new Definitions(db)
     this.finisher = new Finisher(

@@ -3,7 +3,7 @@ import { byLockOrder, type Fence } from '../leases/lease.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
-import { isConnectionLost, type Queryable, UnknownOutcome } from '../store/database.ts'
+import { isConnectionLost, isPartitionMissing, type Queryable, UnknownOutcome } from '../store/database.ts'
 import {
   type Answered,
   type Ended,
@@ -158,8 +158,3 @@ async function sendByKind(db: Queryable, finishes: Finish[]): Promise<number> {
 }
 
 const keyOf = ({ jobId, nominalAt }: Pick<Fence, 'jobId' | 'nominalAt'>): string => `${jobId}.${nominalAt}`
-
-const isPartitionMissing = (error: unknown): boolean =>
-  error instanceof Error &&
-  (error as { code?: string }).code === '23514' &&
-  /no partition of relation/.test(error.message)

@@ -112,6 +112,14 @@ test('a change and its row are one: when the row cannot be written, nothing has 
   expect(await t.query('select status from @jobs')).toEqual([{ status: 1 }])
 })
 
+test('a change finds the day to write to even after weeks in which nobody made one', async () => {
+  const t = await setup()
+  const { jobId } = await t.intake.create({ queue: 'q', runAt: new Date(t.clock.now() + 100 * 86_400_000) })
+  t.clock.advance(60 * 86_400_000)
+  await t.jobs.pause(jobId, null, 'me')
+  expect((await t.changes('job', jobId)).map(({ action }) => action)).toEqual(['create', 'pause'])
+})
+
 test('a one-off is created by whom its definition names, and changes like any other', async () => {
   const t = await setup()
   const { jobId } = await t.intake.create({ queue: 'q', delay: '1h', payload: 1 }, { createdBy: 'bk_creator' })

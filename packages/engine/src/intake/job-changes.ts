@@ -289,6 +289,9 @@ export class JobChanges {
     const ready: ReadyRun[] = []
     const wake: [number, Instant][] = []
     const result = await db.transaction(async (tx) => {
+      // It may have to be done twice.
+      ready.length = 0
+      wake.length = 0
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       let timer = await lockTimer(tx, shardOfJob(id), id)
       const job = await lockJob(tx, id)

@@ -60,6 +60,12 @@ const IN_PROGRESS = 'somebody else is just changing the same thing: try again'
 /** A lock was not had within the transaction's own limit. */
 export const isLockTimeout = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '55P03'
 
+/** The day that something is to be written to has not been made. */
+export const isPartitionMissing = (error: unknown): boolean =>
+  error instanceof Error &&
+  (error as { code?: unknown }).code === '23514' &&
+  /no partition of relation/.test(error.message)
+
 /** A statement whose outcome is unknown, and the backend that may still be at work on it. */
 export class UnknownOutcome extends BelfryError {
   readonly backendPid: number
@@ -104,6 +110,7 @@ export class Database implements Queryable {
   readonly #pool: pg.Pool
   readonly #sidePool: pg.Pool
   readonly #config: pg.ClientConfig
+  #makePartitions: (() => Promise<void>) | null = null
   #closed = false
 
   constructor({ connection, schema, maxConnections, logger }: DatabaseOptions) {
@@ -148,8 +155,26 @@ export class Database implements Queryable {
     }
   }
 
-  /** Runs `work` in one READ COMMITTED transaction. What it throws rolls back and is thrown on. */
+  /** Says how a missing day is made: a node that slept for weeks finds none that is near. */
+  onMissingPartition(make: () => Promise<void>): void {
+    this.#makePartitions = make
+  }
+
+  /**
+   * Runs `work` in one READ COMMITTED transaction. What it throws rolls back and is thrown on; only if a partition is
+   * missing, it is made and `work` runs once more.
+   */
   async transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+    try {
+      return await this.#transact(work)
+    } catch (error) {
+      if (this.#makePartitions === null || !isPartitionMissing(error)) throw error
+      await this.#makePartitions()
+      return this.#transact(work)
+    }
+  }
+
+  async #transact<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
     const client = await this.#borrow(this.#pool)
     let failure: Error | undefined
     try {
