@@ -1,16 +1,21 @@
+import type { Admin } from './admin.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { findEncryptionKey } from './encryption-key.ts'
 import { Engine } from './engine.ts'
 import { BelfryError } from './errors.ts'
 import type { ActiveRun } from './executors/handlers/active-run.ts'
+import type { CallbackBody } from './executors/http/callbacks.ts'
 import { Complaints, readInteger, readWord } from './intake/understand-fields.ts'
 import { Jobs } from './jobs.ts'
-import { type BelfryOptions, readOptions, type Settings } from './options.ts'
+import { type BelfryOptions, isWebAddress, readOptions, type Settings } from './options.ts'
 import { type Readers, startReaders } from './readers.ts'
+import { type Readiness, readiness } from './readiness.ts'
 import { Runs } from './runs.ts'
 import { SystemClock } from './runtime/clock.ts'
 import { pause } from './runtime/pause.ts'
 import { systemRandom } from './runtime/random.ts'
+import { listNodes, type NodeView } from './shards/list-nodes.sql.ts'
 import { Database } from './store/database.ts'
 import { type EmbeddedServer, startEmbedded } from './store/embedded/embedded-server.ts'
 import { PING } from './store/ping.sql.ts'
@@ -27,28 +32,36 @@ export interface HandleOptions {
 const DEFAULT_CONCURRENCY = 10
 const MAX_CONCURRENCY = 100_000
 const RETRY_MS = 500
+/** Where a node that nobody gave another address is probably reached. */
+const DEFAULT_URL = 'http://127.0.0.1:8080'
+
+interface Parts {
+  embedded: EmbeddedServer | null
+  readers: Readers
+  /** Shared with the engine, which asks for it at every call. */
+  address: { url: string | null }
+  missingWall: string | null
+  keyWeakness: string | null
+}
 
 /** Belfry as a library: create jobs and perform them in this process, on any number of processes at once. */
 export class Belfry {
   readonly jobs: Jobs
   readonly runs: Runs
   readonly deadLetters: DeadLetters
+  /** Tenants and their keys: for whoever is above all tenants. */
+  readonly admin: Admin
   readonly #engine: Engine
   readonly #settings: Settings
-  readonly #embedded: EmbeddedServer | null
-  readonly #readers: Readers
+  readonly #parts: Parts
   readonly #handled = new Set<string>()
   #stopped: Promise<void> | null = null
 
-  private constructor(
-    engine: Engine,
-    settings: Settings,
-    parts: { embedded: EmbeddedServer | null; readers: Readers },
-  ) {
+  private constructor(engine: Engine, settings: Settings, parts: Parts) {
     this.#engine = engine
     this.#settings = settings
-    this.#embedded = parts.embedded
-    this.#readers = parts.readers
+    this.#parts = parts
+    this.admin = engine.admin
     this.jobs = new Jobs(engine)
     this.runs = new Runs(engine)
     this.deadLetters = new DeadLetters(engine)
@@ -66,6 +79,8 @@ export class Belfry {
       const clock = new SystemClock({
         onJump: (offsetMs) => logger.warn("the database's clock and this node's came apart", { offsetMs }),
       })
+      const found = await findEncryptionKey(db, settings)
+      const address: { url: string | null } = { url: settings.publicUrl }
       const engine = new Engine({
         db,
         clock,
@@ -77,13 +92,17 @@ export class Belfry {
         historyDays,
         ownTime: false,
         roles,
+        vaultKey: found.key,
+        allowPrivateTargets: settings.allowPrivateTargets,
+        publicUrl: () => address.url ?? DEFAULT_URL,
+        address: () => address.url,
       })
       await engine.partitioner.ensure()
       // Before the first claim it is known which queues are paused.
-      await engine.pulse.runOnce()
+      await engine.pulse.runOnce().catch((error: unknown) => logger.warn('the first pulse failed', { error }))
       engine.start()
       const readers = startReaders(settings, connection, missingWall === null)
-      return new Belfry(engine, settings, { embedded, readers })
+      return new Belfry(engine, settings, { embedded, readers, address, missingWall, keyWeakness: found.weakness })
     } catch (error) {
       await db.close()
       await embedded?.stop()
@@ -109,7 +128,37 @@ export class Belfry {
   /** Belfry as a tenant sees it, for one caller; cheap enough to be made per request. */
   tenant(caller: Caller): Tenant {
     this.#engine.registry.learn(caller.tenant, caller.tenantId)
-    return new Tenant(new TenantScope(caller, this.#engine, this.#readers))
+    return new Tenant(new TenantScope(caller, this.#engine, this.#parts.readers))
+  }
+
+  /** How old lists and history are, if a replica serves them; null: they are of now. */
+  async asOf(): Promise<Date | null> {
+    const instant = await this.#parts.readers.lists.asOf()
+    return instant === null ? null : new Date(instant)
+  }
+
+  /** The nodes that are there. */
+  nodes(): Promise<NodeView[]> {
+    return listNodes(this.#engine.db)
+  }
+
+  /** Whether this node can do its work, and what stands in its way. */
+  readiness(): Promise<Readiness> {
+    return readiness({ db: this.#engine.db, ...this.#parts })
+  }
+
+  /** What callback URLs begin with from now on, unless an option said it; known once the server listens. */
+  setPublicUrl(url: string): void {
+    if (!isWebAddress(url)) throw invalidArgument('url', 'must be an address such as https://belfry.example.com')
+    this.#parts.address.url = this.#settings.publicUrl ?? url.replace(/\/+$/, '')
+  }
+
+  /** Ends a run whose target said that it would report later. */
+  async completeCallback(token: string, body: CallbackBody): Promise<void> {
+    const outcome = await this.#engine.http.callbacks.complete(token, body)
+    if (outcome === 'unknown_token') throw new BelfryError('not_found', 'there is no such callback')
+    if (outcome === 'lease_lost')
+      throw new BelfryError('lease_lost', 'the run has ended, or was given to another attempt')
   }
 
   /** Rejects when the database does not answer. */
@@ -125,9 +174,9 @@ export class Belfry {
 
   async #stop(): Promise<void> {
     await this.#engine.stop(this.#settings.drainMs)
-    await this.#readers.close()
+    await this.#parts.readers.close()
     await this.#engine.db.close()
-    await this.#embedded?.stop()
+    await this.#parts.embedded?.stop()
   }
 
   /** The queue's number needs the database, which may be away: tried until it is known. */

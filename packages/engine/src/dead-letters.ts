@@ -4,7 +4,7 @@ import type { OfTenant } from './jobs.ts'
 import { type DeadLetterView, type ListDeadLetters, listDeadLetters } from './lookup/list-dead-letters.sql.ts'
 import type { Page } from './lookup/page.ts'
 
-const LIST_OPTIONS = ['tenant', 'queue', 'failureClass', 'jobId', 'limit', 'cursor'] as const
+const LIST_OPTIONS = ['tenant', 'queue', 'failureClass', 'jobId', 'from', 'to', 'limit', 'cursor'] as const
 
 export class DeadLetters {
   readonly #engine: Engine

@@ -13,7 +13,10 @@ import type { Page } from './lookup/page.ts'
 import { type CallerTransaction, inCallerTransaction } from './store/database.ts'
 
 const MAX_REASON = 1_000
-const LIST_OPTIONS = ['tenant', 'status', 'queue', 'name', 'limit', 'cursor'] as const
+const LIST_OPTIONS = [
+  ...(['tenant', 'status', 'queue', 'name', 'label', 'createdFrom', 'createdTo', 'nextRunFrom', 'nextRunTo'] as const),
+  ...(['text', 'limit', 'cursor'] as const),
+]
 
 /** `tenant` instead of its number. */
 export type OfTenant<Request> = Omit<Request, 'tenantId'> & { tenant?: string }

@@ -7,7 +7,7 @@ import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
 import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
 
-const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'limit', 'cursor'] as const
+const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'failureClass', 'from', 'to', 'limit', 'cursor'] as const
 
 export class Runs {
   readonly #engine: Engine

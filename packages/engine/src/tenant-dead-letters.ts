@@ -1,6 +1,35 @@
-import { type DeadLetterView, type ListDeadLetters, listDeadLetters } from './lookup/list-dead-letters.sql.ts'
+import { deleteDeadLetter } from './attempts/dead-letters.sql.ts'
+import { recordChange } from './audit/record-change.sql.ts'
+import { checkedOptions, invalidArgument } from './call-options.ts'
+import { BelfryError } from './errors.ts'
+import { parseRunId } from './job/ids.ts'
+import {
+  type DeadLetterView,
+  getDeadLetter,
+  type ListDeadLetters,
+  listDeadLetters,
+} from './lookup/list-dead-letters.sql.ts'
 import type { Page } from './lookup/page.ts'
-import type { TenantScope } from './tenant-scope.ts'
+import { noSuch, type TenantScope } from './tenant-scope.ts'
+
+export type DeadLetterFilter = Omit<ListDeadLetters, 'tenantId' | 'limit' | 'cursor'>
+
+export interface Redrive {
+  /** Exactly one of the two. An empty filter means all. */
+  runIds?: readonly string[]
+  filter?: DeadLetterFilter
+  /** Only says which ones it would be. */
+  dryRun?: boolean
+}
+
+/** What one call opens again at most; whoever has more calls again. */
+const MAX_REDRIVEN = 1_000
+/** Pages of a filter that one call looks at. */
+const MAX_PAGES = 20
+const AT_ONCE = 4
+/** Another run of the job is alive, or somebody else was quicker: such a letter stays as it is. */
+const LEFT_ALONE = new Set(['overlap', 'not_retryable', 'not_found', 'in_progress'])
+const FILTERS = ['queue', 'failureClass', 'jobId', 'from', 'to'] as const
 
 /** A tenant's dead letters. */
 export class TenantDeadLetters {
@@ -15,4 +44,93 @@ export class TenantDeadLetters {
     const { lists, caller } = this.#scope
     return listDeadLetters(lists, { ...filter, tenantId: caller.tenantId })
   }
+
+  async get(runId: string): Promise<DeadLetterView> {
+    const { fresh, caller } = this.#scope
+    const found = await getDeadLetter(fresh, caller.tenantId, runId)
+    if (found === null) throw noSuch('dead letter', runId)
+    return found
+  }
+
+  /** Opens up to a thousand runs again; answers which. */
+  async redrive(what: Redrive): Promise<{ count: number; runIds: string[] }> {
+    const { runIds, filter, dryRun = false } = checkedOptions(what, ['runIds', 'filter', 'dryRun'])
+    if ((runIds === undefined) === (filter === undefined))
+      throw invalidArgument('runIds', 'give either runIds or filter')
+    const chosen = runIds === undefined ? await this.#matching(filter ?? {}) : await this.#existing(runIds)
+    const opened = dryRun ? chosen : await this.#reopen(chosen)
+    return { count: opened.length, runIds: opened }
+  }
+
+  /** Its history stays. */
+  async delete(runId: string): Promise<void> {
+    const { engine, caller } = this.#scope
+    const { tenantId, actor } = caller
+    const run = parseRunId(runId)
+    const isGone =
+      run !== null &&
+      (await engine.db.transaction(async (tx) => {
+        if (!(await deleteDeadLetter(tx, tenantId, run))) return false
+        const at = engine.clock.now()
+        await recordChange(tx, { tenantId, subject: 'run', subjectId: runId, action: 'delete_dead_letter', actor, at })
+        return true
+      }))
+    if (!isGone) throw noSuch('dead letter', runId)
+  }
+
+  async #matching(filter: DeadLetterFilter): Promise<string[]> {
+    const { fresh, caller } = this.#scope
+    checkedOptions(filter, FILTERS)
+    const found: string[] = []
+    let cursor: string | null = null
+    for (let page = 0; page < MAX_PAGES && found.length < MAX_REDRIVEN; page++) {
+      const limit = MAX_REDRIVEN - found.length
+      const from = cursor === null ? {} : { cursor }
+      const { items, nextCursor }: Page<DeadLetterView> = await listDeadLetters(fresh, {
+        ...filter,
+        ...from,
+        limit,
+        tenantId: caller.tenantId,
+      })
+      found.push(...items.map(({ runId }) => runId))
+      if (nextCursor === null) break
+      cursor = nextCursor
+    }
+    return found
+  }
+
+  async #existing(runIds: readonly string[]): Promise<string[]> {
+    if (!Array.isArray(runIds) || runIds.length > MAX_REDRIVEN)
+      throw invalidArgument('runIds', `must be a list of at most ${MAX_REDRIVEN} run ids`)
+    const { fresh, caller } = this.#scope
+    const known = await inParallel([...new Set<string>(runIds)], async (runId) =>
+      (await getDeadLetter(fresh, caller.tenantId, runId)) === null ? null : runId,
+    )
+    return known.filter((runId) => runId !== null)
+  }
+
+  async #reopen(runIds: readonly string[]): Promise<string[]> {
+    const { engine, caller } = this.#scope
+    const opened = await inParallel(runIds, async (runId) => {
+      try {
+        await engine.runChanges.retry(runId, caller.actor)
+        return runId
+      } catch (error) {
+        if (error instanceof BelfryError && LEFT_ALONE.has(error.code)) return null
+        throw error
+      }
+    })
+    return opened.filter((runId) => runId !== null)
+  }
+}
+
+/** A few at a time, in order. */
+async function inParallel<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  for (let i = 0; i < items.length; i += AT_ONCE)
+    results.push(...(await Promise.all(items.slice(i, i + AT_ONCE).map(work))))
+  return results
 }

@@ -34,7 +34,8 @@ export class TenantJobs {
   /** Answers after the commit. */
   async create(job: unknown, options: { idempotencyKey?: string } = {}): Promise<CreatedJob> {
     const { idempotencyKey } = checkedOptions(options, ['idempotencyKey'])
-    const { engine } = this.#scope
+    const { engine, caller } = this.#scope
+    await engine.quotas.admitJobs(caller.tenantId, 1)
     const { jobId, deduplicated, nextRunAt } = await engine.intake.create(withKey(job, idempotencyKey), this.#creator)
     if (!deduplicated) return { jobId, deduplicated, status: 'active', nextRunAt }
     const known = await getJob(this.#scope.fresh, this.#scope.caller.tenantId, jobId)
@@ -44,8 +45,10 @@ export class TenantJobs {
   }
 
   /** Up to 10,000, all or none. */
-  createMany(jobs: unknown): Promise<Created[]> {
-    return this.#scope.engine.intake.createMany(jobs, this.#creator)
+  async createMany(jobs: unknown): Promise<Created[]> {
+    const { engine, caller } = this.#scope
+    await engine.quotas.admitJobs(caller.tenantId, Array.isArray(jobs) ? jobs.length : 0)
+    return engine.intake.createMany(jobs, this.#creator)
   }
 
   /** The job wherever it is: waiting, in flight or finished. */

@@ -32,6 +32,7 @@ export async function upsertJob(scope: TenantScope, name: string, input: unknown
     try {
       const version = holder === null ? null : await changed(scope, holder, job)
       if (holder !== null && version !== null) return { jobId: holder, created: false, version }
+      await engine.quotas.admitJobs(caller.tenantId, 1)
       const { jobId } = await engine.intake.create(job, { tenant: caller.tenant, createdBy: caller.actor })
       return { jobId, created: true, version: 1 }
     } catch (error) {

@@ -3,6 +3,7 @@ import { TenantJobs } from './tenant-jobs.ts'
 import { TenantQueues } from './tenant-queues.ts'
 import { TenantRuns } from './tenant-runs.ts'
 import type { TenantScope } from './tenant-scope.ts'
+import { TenantCircuits, TenantPayloads, TenantSecrets, TenantSigningKeys } from './tenant-sealed.ts'
 
 /**
  * Belfry as one tenant sees it, for one caller: what the HTTP server calls. Every id is looked at with the tenant's eyes;
@@ -13,11 +14,19 @@ export class Tenant {
   readonly runs: TenantRuns
   readonly deadLetters: TenantDeadLetters
   readonly queues: TenantQueues
+  readonly payloads: TenantPayloads
+  readonly secrets: TenantSecrets
+  readonly signingKeys: TenantSigningKeys
+  readonly circuits: TenantCircuits
 
   constructor(scope: TenantScope) {
     this.jobs = new TenantJobs(scope)
     this.runs = new TenantRuns(scope)
     this.deadLetters = new TenantDeadLetters(scope)
     this.queues = new TenantQueues(scope)
+    this.payloads = new TenantPayloads(scope)
+    this.secrets = new TenantSecrets(scope)
+    this.signingKeys = new TenantSigningKeys(scope)
+    this.circuits = new TenantCircuits(scope)
   }
 }

@@ -11,9 +11,11 @@ import type { Random } from '../runtime/random.ts'
 
 const MAX_SHARD = 0xfff
 /** What 48 bits can hold; the year 10889. */
-const MAX_ID_INSTANT = 0xffff_ffff_ffff
+export const MAX_ID_INSTANT = 0xffff_ffff_ffff
 /** What a Date can hold, and more than any schedule asks for. */
 const MAX_INSTANT = 8_640_000_000_000_000
+/** What PostgreSQL can hold: some time before the year 4000 BC. */
+const MIN_INSTANT = -200_000_000_000_000
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 const SHARD_GROUP = Array.from({ length: MAX_SHARD + 1 }, (_, shard) => `7${shard.toString(16).padStart(3, '0')}`)
@@ -88,7 +90,8 @@ export function parseRunId(text: string): { jobId: string; nominalAt: Instant } 
   const jobId = text.slice(0, JOB_ID_LENGTH)
   const digits = text.slice(JOB_ID_LENGTH + 1)
   const nominalAt = Number.parseInt(digits, 36)
-  if (!isJobId(jobId) || !(Math.abs(nominalAt) <= MAX_INSTANT) || nominalAt.toString(36) !== digits) return null
+  if (!isJobId(jobId) || nominalAt.toString(36) !== digits) return null
+  if (nominalAt < MIN_INSTANT || nominalAt > MAX_INSTANT) return null
   return { jobId, nominalAt }
 }
 

@@ -1,3 +1,4 @@
+import type { ResponseRecord } from '../executors/http/response-record.ts'
 import { createdAtOf, parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -30,7 +31,7 @@ const GET = statement(
      p.cancel_requested, p.lease_until, p.failure_class, p.error,
      a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.status_code, a.holder, a.leased_at, a.started_at, a.finished_at, a.result,
      a.tenant_id, (select n.name from belfry.tenants n where n.id = a.tenant_id), (select q.name from belfry.queues q where q.id = a.queue_id),
-     a.due_at, a.cause, a.job_version
+     a.due_at, a.cause, a.job_version, a.response
    from (select) one
    left join lateral (
      select places.* from (
@@ -46,7 +47,7 @@ const GET = statement(
      ) places order by places.rank limit 1) p on true
    left join lateral (
      select a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.status_code, a.holder, a.leased_at, a.started_at, a.finished_at, a.result,
-       a.tenant_id, a.queue_id, a.due_at, a.cause, a.job_version
+       a.tenant_id, a.queue_id, a.due_at, a.cause, a.job_version, a.response
      from belfry.attempts a
      where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($3::float8 / 1000) and a.finished_at >= to_timestamp(
        case when exists (select from belfry.specs s where s.shard = $1 and s.job_id = $2) then $4::float8 else $5::float8 end / 1000)
@@ -90,6 +91,7 @@ type AttemptColumns = readonly [
   dueAt: Instant,
   cause: number,
   jobVersion: number,
+  response: string | null,
 ]
 const PLACE_WIDTH = 14
 
@@ -168,5 +170,6 @@ function attemptViewOf(columns: AttemptColumns): AttemptView {
     startedAt: dateOf(startedAt),
     finishedAt: new Date(finishedAt),
     durationMs: startedAt === null ? null : finishedAt - startedAt,
+    response: columns[18] === null ? null : (JSON.parse(columns[18]) as ResponseRecord),
   }
 }

@@ -1,4 +1,4 @@
-import { OUTCOME } from '../job/states.ts'
+import { OUTCOME, RUN_STATE } from '../job/states.ts'
 
 /**
  * Where a job can be, as joins that every look-up of jobs shares: each by primary key, except its last run, which comes
@@ -20,10 +20,10 @@ export const jobPlaces = (shard: string, id: string, since: string): string => `
      select r.nominal_at, r.due_at, r.state from belfry.runs r where r.shard = ${shard} and r.job_id = ${id}
      order by r.nominal_at desc limit 1) r on true
    left join lateral (
-     select d.nominal_at, d.failure_class, d.error, d.died_at from belfry.dead_letters d where d.shard = ${shard} and d.job_id = ${id}
+     select d.nominal_at, d.failure_class, d.error, d.died_at, d.attempt from belfry.dead_letters d where d.shard = ${shard} and d.job_id = ${id}
      order by d.nominal_at desc limit 1) d on true
    left join lateral (
-     select a.nominal_at, a.outcome, a.failure_class, a.error, a.finished_at from belfry.attempts a
+     select a.nominal_at, a.outcome, a.failure_class, a.error, a.finished_at, a.number from belfry.attempts a
      where a.shard = ${shard} and a.job_id = ${id} and a.finished_at >= ${since} and a.final
      order by a.nominal_at desc, a.finished_at desc limit 1) a on true`
 
@@ -37,6 +37,11 @@ export const JOB_STATUS = `case
      when a.outcome is not null or d.nominal_at is not null then 'failed'
      else 'completed' end`
 
+/** As `nextRunAtOf` says it. */
+export const NEXT_RUN_AT = `case
+     when t.due_at is not null then case when t.due_at < 'infinity' then t.nominal_at end
+     when j.id is null and r.state <> ${RUN_STATE.leased} then r.due_at end`
+
 /** In the order of `JobRow`. */
 export const JOB_COLUMNS = `coalesce(j.id, s.job_id) as id, coalesce(j.tenant_id, s.tenant_id),
      (select n.name from belfry.tenants n where n.id = coalesce(j.tenant_id, s.tenant_id)), ${JOB_STATUS}, j.id is null, coalesce(j.name, s.name),
@@ -44,4 +49,4 @@ export const JOB_COLUMNS = `coalesce(j.id, s.job_id) as id, coalesce(j.tenant_id
      case when j.id is not null then j.definition else s.definition end, t.nominal_at, t.due_at, r.nominal_at, r.due_at, r.state,
      coalesce(a.nominal_at, d.nominal_at), coalesce(a.outcome, case when d.nominal_at is not null then ${OUTCOME.failed} end),
      case when a.nominal_at is not null then a.failure_class else d.failure_class end,
-     case when a.nominal_at is not null then a.error else d.error end, coalesce(a.finished_at, d.died_at)`
+     case when a.nominal_at is not null then a.error else d.error end, coalesce(a.finished_at, d.died_at), coalesce(a.number, d.attempt)`

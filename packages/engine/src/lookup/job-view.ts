@@ -19,6 +19,8 @@ export type JobViewStatus = (typeof JOB_STATUSES)[number]
 export interface LastRun {
   id: string
   status: FinalStatus
+  /** The number of its last attempt. */
+  attempt: number
   finishedAt: Date
   failureClass: FailureClass | null
   error: string | null
@@ -46,6 +48,8 @@ export interface JobView {
   lastRun: LastRun | null
   version: number
   createdAt: Date
+  /** An API key's prefix, or a program. */
+  createdBy: string | null
   updatedAt: Date
   pausedAt: Date | null
   pausedReason: string | null
@@ -73,6 +77,7 @@ export type JobRow = readonly [
   lastFailureClass: number | null,
   lastError: string | null,
   lastFinishedAt: Instant | null,
+  lastAttempt: number | null,
 ]
 
 /** A one-off that is due within this time of its creation was to run at once. */
@@ -99,6 +104,7 @@ export function jobViewOf(row: JobRow): JobView {
     lastRun: lastRunOf(row),
     version,
     createdAt: new Date(createdAtOf(jobId)),
+    createdBy: definition.createdBy ?? null,
     updatedAt: new Date(updatedAt),
     pausedAt: dateOf(pausedAt),
     pausedReason: pauseReason,
@@ -128,6 +134,7 @@ function lastRunOf(row: JobRow): LastRun | null {
   return {
     id: runIdOf(row[0], nominalAt),
     status: finalStatusOf(outcome),
+    attempt: row[21] ?? 0,
     finishedAt: new Date(finishedAt),
     failureClass: failureClass === null ? null : (nameOf(FAILURE_CLASS, failureClass) ?? null),
     error,

@@ -1,21 +1,22 @@
-import { runIdOf } from '../job/ids.ts'
+import { parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
 import { type Cause, FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { readRange, readTextFilter, type When } from './filter.ts'
 import {
   AFTER_ALL,
   checkWord,
-  INSTANT,
   limitOf,
   MAX_SCANNED,
   type Page,
   type PageRequest,
   readCursor,
+  TIMESTAMP,
   UUID,
   writeCursor,
 } from './page.ts'
-import { causeOf, failureClassOf } from './run-view.ts'
+import { causeOf, FAILURE_CLASSES, failureClassOf } from './run-view.ts'
 
 /** By `dead_letters_by_tenant`, the latest death first, downwards from the cursor; the filters look at `$8` of them at most. */
 const LIST = statement(
@@ -23,7 +24,8 @@ const LIST = statement(
   `with scanned as materialized (
      select d.died_at, d.job_id, d.nominal_at, d.due_at, d.queue_id, d.job_version, d.attempt, d.failures, d.priority, d.cause, d.failure_class, d.error
      from belfry.dead_letters d
-     where d.tenant_id = $1 and d.died_at <= to_timestamp($2::float8 / 1000)
+     where d.tenant_id = $1 and d.died_at <= to_timestamp($2::float8 / 1000) and d.died_at >= to_timestamp($10::float8 / 1000)
+       and d.died_at < to_timestamp($11::float8 / 1000)
        and (d.died_at, d.job_id, d.nominal_at) < (to_timestamp($2::float8 / 1000), $3::uuid, to_timestamp($4::float8 / 1000))
      order by d.died_at desc, d.job_id desc, d.nominal_at desc limit $8
    )
@@ -36,10 +38,18 @@ const LIST = statement(
      select d.died_at, d.job_id, d.nominal_at, d.due_at, (select n.name from belfry.tenants n where n.id = $1),
        (select q.name from belfry.queues q where q.id = d.queue_id), d.job_version, d.attempt, d.failures, d.priority, d.cause, d.failure_class, d.error
      from scanned d
-     where ($5::text is null or d.queue_id = (select q.id from belfry.queues q where q.tenant_id = $1 and q.name = $5))
+     where ($5::text is null or d.queue_id in (select q.id from belfry.queues q where (q.tenant_id = $1 or q.shared) and q.name = $5))
        and ($6::smallint is null or d.failure_class = $6) and ($7::uuid is null or d.job_id = $7)
      order by d.died_at desc, d.job_id desc, d.nominal_at desc limit $9) page on true
    order by page.died_at desc, page.job_id desc, page.nominal_at desc`,
+)
+
+const GET = statement(
+  'get_dead_letter',
+  `select null, null, null, d.died_at, d.job_id, d.nominal_at, d.due_at, (select n.name from belfry.tenants n where n.id = $1),
+     (select q.name from belfry.queues q where q.id = d.queue_id), d.job_version, d.attempt, d.failures, d.priority, d.cause, d.failure_class, d.error
+   from belfry.dead_letters d
+   where d.shard = $2 and d.job_id = $3 and d.nominal_at = to_timestamp($4::float8 / 1000) and d.tenant_id = $1`,
 )
 
 export interface DeadLetterView {
@@ -64,6 +74,9 @@ export interface ListDeadLetters extends PageRequest {
   queue?: string
   failureClass?: FailureClass
   jobId?: string
+  /** When it died. */
+  from?: When
+  to?: When
 }
 
 type Row = readonly [
@@ -85,29 +98,31 @@ type Row = readonly [
   error: string | null,
 ]
 
-const FAILURE_CLASSES = Object.keys(FAILURE_CLASS)
-
 export async function listDeadLetters(db: Queryable, request: ListDeadLetters): Promise<Page<DeadLetterView>> {
-  const { tenantId, queue, failureClass, jobId } = request
+  const { tenantId, failureClass, jobId } = request
   checkWord('failureClass', failureClass, FAILURE_CLASSES)
   const limit = limitOf(request)
-  const [diedAt, atJobId, nominalAt] = readCursor(request, [INSTANT, UUID, INSTANT]) ?? [
+  const queue = readTextFilter('queue', request.queue)
+  const { from, to } = readRange(request)
+  const [diedAt, atJobId, nominalAt] = readCursor(request, [TIMESTAMP, UUID, TIMESTAMP]) ?? [
     'Infinity',
     AFTER_ALL,
     'Infinity',
   ]
   if (jobId !== undefined && !UUID.test(jobId)) return { items: [], nextCursor: null }
-  const isFiltered = queue !== undefined || failureClass !== undefined || jobId !== undefined
+  const isFiltered = queue !== null || failureClass !== undefined || jobId !== undefined
   const rows = await db.query<Row>(LIST, [
     tenantId,
     Number(diedAt),
     atJobId,
     Number(nominalAt),
-    queue ?? null,
+    queue,
     failureClass === undefined ? null : FAILURE_CLASS[failureClass],
     jobId ?? null,
     isFiltered ? MAX_SCANNED : limit + 1,
     limit + 1,
+    from,
+    to,
   ])
   const found = rows.flatMap((row) => (row[3] === null ? [] : [deadLetterOf(row, row[3])]))
   const items = found.slice(0, limit)
@@ -117,6 +132,14 @@ export async function listDeadLetters(db: Queryable, request: ListDeadLetters): 
   const [reachedDiedAt, reachedJobId, reachedNominalAt] = rows[0] ?? []
   if (reachedDiedAt == null || reachedJobId == null || reachedNominalAt == null) return { items, nextCursor: null }
   return { items, nextCursor: writeCursor([reachedDiedAt, reachedJobId, reachedNominalAt]) }
+}
+
+/** Null: the tenant has no such dead letter. */
+export async function getDeadLetter(db: Queryable, tenantId: number, runId: string): Promise<DeadLetterView | null> {
+  const run = parseRunId(runId)
+  if (run === null) return null
+  const [row] = await db.query<Row>(GET, [tenantId, shardOfJob(run.jobId), run.jobId, run.nominalAt])
+  return row === undefined || row[3] === null ? null : deadLetterOf(row, row[3])
 }
 
 function deadLetterOf(row: Row, diedAt: Instant): DeadLetterView {

@@ -1,6 +1,9 @@
+import { jobIdLowerBound, MAX_ID_INSTANT } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { JOB_COLUMNS, JOB_STATUS, jobPlaces } from './job-places.sql.ts'
+import { readLabelFilter, readRange, readTextFilter, type When } from './filter.ts'
+import { JOB_COLUMNS, JOB_STATUS, jobPlaces, NEXT_RUN_AT } from './job-places.sql.ts'
 import { JOB_STATUSES, type JobRow, type JobView, type JobViewStatus, jobViewOf } from './job-view.ts'
 import {
   AFTER_ALL,
@@ -26,9 +29,9 @@ const LIST = statement(
   'list_jobs',
   `with scanned as materialized (
      select c.id, c.shard from (
-       (select j.id, j.shard from belfry.jobs j where j.tenant_id = $1 and j.id < $2::uuid order by j.id desc limit $6)
+       (select j.id, j.shard from belfry.jobs j where j.tenant_id = $1 and j.id < $2::uuid and j.id >= $8::uuid order by j.id desc limit $6)
        union all
-       (select s.job_id, s.shard from belfry.specs s where s.tenant_id = $1 and s.job_id < $2::uuid order by s.job_id desc limit $6)
+       (select s.job_id, s.shard from belfry.specs s where s.tenant_id = $1 and s.job_id < $2::uuid and s.job_id >= $8::uuid order by s.job_id desc limit $6)
      ) c order by c.id desc limit $6
    )
    select ending.id, page.* from (
@@ -40,6 +43,11 @@ const LIST = statement(
        and ($3::text is null or ${JOB_STATUS} = $3)
        and ($4::text is null or coalesce(j.definition, s.definition) ->> 'queue' = $4)
        and ($5::text is null or coalesce(j.name, s.name) = $5)
+       and ($9::text is null or coalesce(j.definition, s.definition) #>> array['labels', $9] is not null
+         and ($10::text is null or coalesce(j.definition, s.definition) #>> array['labels', $9] = $10))
+       and ($11::float8 = '-Infinity' and $12::float8 = 'Infinity'
+         or ${NEXT_RUN_AT} >= to_timestamp($11::float8 / 1000) and ${NEXT_RUN_AT} < to_timestamp($12::float8 / 1000))
+       and ($13::text is null or position(lower($13) in lower(coalesce(j.name, s.name))) > 0 or starts_with(c.id::text, lower($13)))
      order by c.id desc limit $7) page on true
    order by page.id desc`,
 )
@@ -52,22 +60,42 @@ export interface ListJobs extends PageRequest {
   status?: JobViewStatus
   queue?: string
   name?: string
+  /** `team`, or `team=ops`. */
+  label?: string
+  createdFrom?: When
+  createdTo?: When
+  nextRunFrom?: When
+  nextRunTo?: When
+  /** Stands in the name, or at the beginning of the id. */
+  text?: string
 }
 
+const CREATED = { from: 'createdFrom', to: 'createdTo' }
+const NEXT_RUN = { from: 'nextRunFrom', to: 'nextRunTo' }
+
 export async function listJobs(db: Queryable, request: ListJobs): Promise<Page<JobView>> {
-  const { tenantId, status, queue, name } = request
+  const { tenantId, status } = request
   checkWord('status', status, JOB_STATUSES)
   const limit = limitOf(request)
+  const label = readLabelFilter(request.label)
+  const created = readRange({ from: request.createdFrom, to: request.createdTo }, CREATED)
+  const nextRun = readRange({ from: request.nextRunFrom, to: request.nextRunTo }, NEXT_RUN)
   const [before] = readCursor(request, [UUID]) ?? [AFTER_ALL]
-  const scan = scanOf(request, limit)
+  const end = idAt(created.to)
   const rows = await db.query<[string | null, ...JobRow] | [string | null, null]>(LIST, [
     tenantId,
-    before,
+    before !== undefined && before < end ? before : end,
     status ?? null,
-    queue ?? null,
-    name ?? null,
-    scan,
+    readTextFilter('queue', request.queue),
+    readTextFilter('name', request.name),
+    scanOf(request, limit),
     limit + 1,
+    idAt(created.from),
+    label.key,
+    label.value,
+    nextRun.from,
+    nextRun.to,
+    readTextFilter('text', request.text),
   ])
   const items = rows.flatMap((row) => (row[1] === null ? [] : [jobViewOf(row.slice(1) as unknown as JobRow)]))
   const scanEnd = rows[0]?.[0] ?? null
@@ -75,7 +103,14 @@ export async function listJobs(db: Queryable, request: ListJobs): Promise<Page<J
   return { items: items.slice(0, limit), nextCursor: last ? writeCursor([last]) : null }
 }
 
-function scanOf({ status, queue, name }: ListJobs, limit: number): number {
+function scanOf({ status, queue, name, label, nextRunFrom, nextRunTo, text }: ListJobs, limit: number): number {
   if (status !== undefined) return Math.max(MAX_SCANNED_FOR_STATUS, limit + 1)
-  return queue !== undefined || name !== undefined ? MAX_SCANNED : limit + 1
+  const isFiltered = [queue, name, label, nextRunFrom, nextRunTo, text].some((filter) => filter !== undefined)
+  return isFiltered ? MAX_SCANNED : limit + 1
+}
+
+/** Ids sort by the time of their creation: the first that could be made at an instant. */
+function idAt(instant: Instant): string {
+  if (instant > MAX_ID_INSTANT) return AFTER_ALL
+  return jobIdLowerBound(Math.max(0, instant))
 }

@@ -3,9 +3,10 @@ import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { INSTANT, MAX_SCANNED, type Page, type PageRequest, readCursor, writeCursor } from './page.ts'
+import type { Range } from './filter.ts'
+import { MAX_SCANNED, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from './page.ts'
 import { lastAttemptOf, liveColumns, pastColumns } from './run-columns.sql.ts'
-import { outcomeOf, type RunStatus, type RunSummary, runSummaryOf, type SummaryRow, stateOf } from './run-view.ts'
+import { type RunSummary, runSummaryOf, type SummaryRow } from './run-view.ts'
 
 /**
  * Latest nominal time first. The primary key of `runs` and `attempts_by_run` of every day since the job was created each
@@ -46,21 +47,26 @@ const LIST = statement(
          and ($8::smallint is null or a.outcome = $8) and $7::smallint is null
        limit 1
      ) run
-     where $9::text is null or run.queue = $9
+     where ($9::text is null or run.queue = $9) and ($11::smallint is null or run.failure_class = $11)
+       and coalesce(run.finished_at, run.due_at) >= to_timestamp($12::float8 / 1000) and coalesce(run.finished_at, run.due_at) < to_timestamp($13::float8 / 1000)
      order by s.key desc limit $10) page on true
    order by page.nominal_at desc`,
 )
 
-export interface ListRunsOfJob extends PageRequest {
+export interface RunsOfJob extends PageRequest {
   tenantId: number
   jobId: string
-  status?: RunStatus
-  queue?: string
+  limit: number
+  state: number | null
+  outcome: number | null
+  queue: string | null
+  failureClass: number | null
+  range: Range
 }
 
-export async function listRunsOfJob(db: Queryable, request: ListRunsOfJob, limit: number): Promise<Page<RunSummary>> {
-  const { tenantId, jobId, status, queue } = request
-  const [before] = readCursor(request, [INSTANT]) ?? []
+export async function listRunsOfJob(db: Queryable, request: RunsOfJob): Promise<Page<RunSummary>> {
+  const { tenantId, jobId, state, outcome, queue, failureClass, range, limit } = request
+  const [before] = readCursor(request, [TIMESTAMP]) ?? []
   const rows = await db.query<[Instant | null, ...SummaryRow] | [Instant | null, null]>(LIST, [
     shardOfJob(jobId),
     jobId,
@@ -68,10 +74,13 @@ export async function listRunsOfJob(db: Queryable, request: ListRunsOfJob, limit
     before === undefined ? Number.POSITIVE_INFINITY : Number(before),
     createdAtOf(jobId) - DAY_MS,
     MAX_SCANNED,
-    status === undefined ? null : stateOf(status),
-    status === undefined ? null : outcomeOf(status),
-    queue ?? null,
+    state,
+    outcome,
+    queue,
     limit + 1,
+    failureClass,
+    range.from,
+    range.to,
   ])
   const items = rows.flatMap((row) => (row[1] === null ? [] : [runSummaryOf(row.slice(1) as unknown as SummaryRow)]))
   const horizon = rows[0]?.[0] ?? null

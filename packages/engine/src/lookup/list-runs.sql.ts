@@ -1,22 +1,25 @@
 import { isJobId } from '../job/ids.ts'
+import { FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { readRange, readTextFilter, type When } from './filter.ts'
 import { listRunsOfJob } from './list-runs-of-job.sql.ts'
 import {
   AFTER_ALL,
   checkWord,
-  INSTANT,
   limitOf,
   MAX_SCANNED,
   type Page,
   type PageRequest,
   readCursor,
+  TIMESTAMP,
   UUID,
   writeCursor,
 } from './page.ts'
 import { lastAttemptOf, liveColumns, pastColumns } from './run-columns.sql.ts'
 import {
+  FAILURE_CLASSES,
   outcomeOf,
   RUN_STATUSES,
   type RunStatus,
@@ -26,49 +29,43 @@ import {
   stateOf,
 } from './run-view.ts'
 
-/** Live runs of each shard that one page looks at. */
-const SCANNED_PER_SHARD = 256
-
 /**
  * Live runs first, of the newest job first; then those that are over, the latest end first. One statement, so one snapshot:
  * a run that ends meanwhile is in one of the two.
  *
- * Live: `runs` has no index by tenant, which every run would pay for. The primary key is read downwards from the cursor in
- * each shard, 256 rows at most, and nothing is shown below the highest point where a shard stopped (the horizon).
- * Over: `attempts_by_tenant`, day by day downwards from the cursor, `$10` rows at most. A run is shown once, by the end that
- * came last, and not at all while it is live again.
+ * Live: `runs_by_tenant` downwards from the cursor. Over: `attempts_by_tenant`, day by day downwards from the cursor. Of each,
+ * `$10` rows at most are looked at; where the live ones stopped is the horizon, and nothing behind it is shown yet. A run
+ * is shown once, by the end that came last, and not at all while it is live again. Its time is its end, or when it is due.
  */
 const LIST = statement(
   'list_runs',
   `with live as materialized (
-     select r.shard, r.job_id, r.nominal_at, r.tenant_id, r.queue_id, r.state
-     from generate_series(0, case when $2::boolean then
-       coalesce((select (m.value #>> '{}')::int from belfry.meta m where m.key = 'shards'), 4096) - 1 else -1 end) as of_shard (shard)
-     cross join lateral (
-       select r.shard, r.job_id, r.nominal_at, r.tenant_id, r.queue_id, r.state from belfry.runs r
-       where r.shard = of_shard.shard and (r.job_id, r.nominal_at) < ($3::uuid, to_timestamp($4::float8 / 1000))
-       order by r.job_id desc, r.nominal_at desc limit ${SCANNED_PER_SHARD}) r
+     select r.shard, r.job_id, r.nominal_at, r.due_at, r.queue_id, r.state, r.failures from belfry.runs r
+     where $2::boolean and r.tenant_id = $1 and (r.job_id, r.nominal_at) < ($3::uuid, to_timestamp($4::float8 / 1000))
+     order by r.job_id desc, r.nominal_at desc limit $10
    ), horizon as materialized (
-     select l.job_id, l.nominal_at from (
-       select l.job_id, l.nominal_at, row_number() over (partition by l.shard order by l.job_id desc, l.nominal_at desc) as place from live l) l
-     where l.place = ${SCANNED_PER_SHARD} order by l.job_id desc, l.nominal_at desc limit 1
+     select l.job_id, l.nominal_at from live l where (select count(*) from live) = $10 order by l.job_id, l.nominal_at limit 1
    ), past as materialized (
-     select a.shard, a.job_id, a.nominal_at, a.finished_at, a.number, a.queue_id, a.outcome, a.final from belfry.attempts a
+     select a.shard, a.job_id, a.nominal_at, a.finished_at, a.number, a.queue_id, a.outcome, a.final, a.failure_class from belfry.attempts a
      where $5::boolean and not exists (select from horizon) and a.tenant_id = $1 and a.finished_at <= to_timestamp($6::float8 / 1000)
        and (a.finished_at, a.job_id, a.nominal_at, a.number) < (to_timestamp($6::float8 / 1000), $7::uuid, to_timestamp($8::float8 / 1000), $9::int)
+       and a.finished_at >= to_timestamp($16::float8 / 1000) and a.finished_at < to_timestamp($17::float8 / 1000)
      order by a.finished_at desc, a.job_id desc, a.nominal_at desc, a.number desc limit $10
    ), shown as (
      (select l.shard, l.job_id, l.nominal_at, null::timestamptz as finished_at, 0 as number
       from live l
-      where l.tenant_id = $1 and ($11::smallint is null or l.state = $11)
-        and ($13::text is null or l.queue_id = (select q.id from belfry.queues q where q.tenant_id = $1 and q.name = $13))
-        and not exists (select from horizon h where (l.job_id, l.nominal_at) < (h.job_id, h.nominal_at))
+      where ($11::smallint is null or l.state = $11)
+        and ($13::text is null or l.queue_id in (select q.id from belfry.queues q where (q.tenant_id = $1 or q.shared) and q.name = $13))
+        and ($15::smallint is null or l.failures > 0 and $15 = (
+          select a.failure_class from belfry.attempts a where a.shard = l.shard and a.job_id = l.job_id and a.nominal_at = l.nominal_at
+            and a.finished_at >= l.nominal_at - interval '1 day' order by a.finished_at desc limit 1))
+        and l.due_at >= to_timestamp($16::float8 / 1000) and l.due_at < to_timestamp($17::float8 / 1000)
       order by l.job_id desc, l.nominal_at desc limit $14)
      union all
      (select p.shard, p.job_id, p.nominal_at, p.finished_at, p.number
       from past p
-      where p.final and ($12::smallint is null or p.outcome = $12)
-        and ($13::text is null or p.queue_id = (select q.id from belfry.queues q where q.tenant_id = $1 and q.name = $13))
+      where p.final and ($12::smallint is null or p.outcome = $12) and ($15::smallint is null or p.failure_class = $15)
+        and ($13::text is null or p.queue_id in (select q.id from belfry.queues q where (q.tenant_id = $1 or q.shared) and q.name = $13))
         and not exists (select from belfry.runs r where r.shard = p.shard and r.job_id = p.job_id and r.nominal_at = p.nominal_at)
         and not exists (select from belfry.attempts later where later.shard = p.shard and later.job_id = p.job_id and later.nominal_at = p.nominal_at
           and later.finished_at > p.finished_at and later.final)
@@ -98,6 +95,11 @@ export interface ListRuns extends PageRequest {
   jobId?: string
   status?: RunStatus
   queue?: string
+  /** Of the attempt that ended last. */
+  failureClass?: FailureClass
+  /** When it ended; of a live run, when it is due. */
+  from?: When
+  to?: When
 }
 
 type Row = readonly [
@@ -111,25 +113,37 @@ type Row = readonly [
 ]
 const EDGE_WIDTH = 6
 
-const PATTERNS = [/^(live|past)$/, INSTANT, UUID, INSTANT, /^\d{1,10}$/]
+const PATTERNS = [/^(live|past)$/, TIMESTAMP, UUID, TIMESTAMP, /^\d{1,9}$/]
 /** Above every number of an attempt. */
 const NUMBER_END = 2_147_483_647
 const TIME_END = Number.POSITIVE_INFINITY
 
 /** Hot and past in one list. Of one job: latest nominal time first; else what is live first, then the latest end first. */
 export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<RunSummary>> {
-  const { tenantId, jobId, status, queue } = request
+  const { tenantId, jobId, status } = request
   checkWord('status', status, RUN_STATUSES)
+  checkWord('failureClass', request.failureClass, FAILURE_CLASSES)
   const limit = limitOf(request)
-  if (jobId !== undefined) {
-    return isJobId(jobId) ? listRunsOfJob(db, { ...request, jobId }, limit) : { items: [], nextCursor: null }
+  const filter = {
+    state: status === undefined ? null : stateOf(status),
+    outcome: status === undefined ? null : outcomeOf(status),
+    queue: readTextFilter('queue', request.queue),
+    failureClass: request.failureClass === undefined ? null : FAILURE_CLASS[request.failureClass],
+    range: readRange(request),
   }
+  if (jobId !== undefined) {
+    const { cursor } = request
+    const page = { tenantId, jobId, limit, ...(cursor === undefined ? {} : { cursor }) }
+    return isJobId(jobId) ? listRunsOfJob(db, { ...filter, ...page }) : { items: [], nextCursor: null }
+  }
+  const { state, outcome, queue, failureClass, range } = filter
   const cursor = readCursor(request, PATTERNS)
   const [phase, finishedAt, atJobId, nominalAt, number] = cursor ?? ['live', '0', AFTER_ALL, '0', '0']
   const isLive = phase === 'live'
-  const state = status === undefined ? null : stateOf(status)
-  const outcome = status === undefined ? null : outcomeOf(status)
-  const scan = status === undefined && queue === undefined ? Math.min(MAX_SCANNED, limit * 4 + 100) : MAX_SCANNED
+  const isFiltered = [status, request.queue, request.failureClass, request.from, request.to].some(
+    (one) => one !== undefined,
+  )
+  const scan = isFiltered ? MAX_SCANNED : Math.min(MAX_SCANNED, limit * 4 + 100)
   const rows = await db.query<Row>(LIST, [
     tenantId,
     isLive && outcome === null,
@@ -143,8 +157,11 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
     scan,
     state,
     outcome,
-    queue ?? null,
+    queue,
     limit + 1,
+    failureClass,
+    range.from,
+    range.to,
   ])
   const items = rows
     .filter((row) => row[EDGE_WIDTH] !== null)

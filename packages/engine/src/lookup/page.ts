@@ -1,12 +1,12 @@
 export {
   AFTER_ALL,
   checkWord,
-  INSTANT,
   limitOf,
   MAX_SCANNED,
   type Page,
   type PageRequest,
   readCursor,
+  TIMESTAMP,
   UUID,
   writeCursor,
 } from '../store/page.ts'

@@ -1,3 +1,4 @@
+import type { ResponseRecord } from '../executors/http/response-record.ts'
 import { runIdOf } from '../job/ids.ts'
 import {
   CAUSE,
@@ -14,6 +15,8 @@ import type { Instant } from '../runtime/clock.ts'
 const LIVE_STATUSES = ['waiting', 'blocked', 'ready', 'running'] as const
 const FINAL_STATUSES = ['succeeded', 'failed', 'canceled', 'lost', 'skipped'] as const
 export const RUN_STATUSES = [...LIVE_STATUSES, ...FINAL_STATUSES] as const
+
+export const FAILURE_CLASSES = Object.keys(FAILURE_CLASS)
 
 export type FinalStatus = (typeof FINAL_STATUSES)[number]
 export type RunStatus = (typeof RUN_STATUSES)[number]
@@ -55,6 +58,8 @@ export interface AttemptView {
   startedAt: Date | null
   finishedAt: Date
   durationMs: number | null
+  /** What an HTTP target answered: headers, the first 4 KiB of the body, timings. */
+  response: ResponseRecord | null
 }
 
 export interface RunView extends RunSummary {

@@ -49,6 +49,8 @@ export function readCursor({ cursor }: PageRequest, patterns: readonly RegExp[])
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 export const INSTANT = /^-?\d{1,16}$/
+/** Milliseconds that are a timestamp for PostgreSQL too. */
+export const TIMESTAMP = /^-?\d{1,14}$/
 
 /** What is after every id, and so stands before the first page. */
 export const AFTER_ALL = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
