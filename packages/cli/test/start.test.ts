@@ -1,64 +1,59 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { BelfryPlace } from './belfry-process.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
 
 function setup() {
-  const build = inject('build')
-  if ('problem' in build) throw new Error(`this test needs a build: ${build.problem}`)
-  const main = join(build.directory, 'cli', 'dist', 'main.js')
-  const place = mkdtempSync(join(tmpdir(), 'belfry-cli-test-'))
-  onTestFinished(() => rmSync(place, { recursive: true, force: true }))
-
-  const belfry = (words: string[], environment: Record<string, string>) => {
-    const child = spawn(process.execPath, [main, ...words], {
-      cwd: place,
-      env: { PATH: '/usr/bin:/bin', ...environment },
-    })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    let said = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      said += text
-    })
-    const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, said }))
-    const line = once(createInterface({ input: child.stdout }), 'line').then(([text]) => String(text))
-    return { child, ended, line }
-  }
-  return { belfry }
+  const place = new BelfryPlace()
+  onTestFinished(() => place.remove())
+  return place
 }
 
-test('a node says where it serves, answers there, and on SIGTERM ends well', async () => {
-  const t = setup()
-  const { child, ended, line } = t.belfry([], { PORT: '0' })
-  const url = /^belfry ready on (http:\/\/127\.0\.0\.1:\d+)$/.exec(await line)?.[1]
+test('a first start says where it serves and shows its key once; SIGTERM ends it well', async () => {
+  const place = setup()
+  const first = place.start([], { PORT: '0' })
+  const [, url] = await first.line(/^belfry ready on (http:\/\/127\.0\.0\.1:\d+)$/)
+  const [, key = ''] = await first.line(/^ {2}(bk_admin_\S+)$/)
+  expect(readFileSync(join(place.directory, '.belfry', 'admin-key'), 'utf8')).toBe(`${key}\n`)
   const answer = await fetch(`${url}/healthz`)
   expect({ status: answer.status, body: await answer.json() }).toEqual({ status: 200, body: { status: 'ok' } })
-  child.kill('SIGTERM')
-  expect((await ended).code).toBe(0)
+  first.child.kill('SIGTERM')
+  expect((await first.ended).code).toBe(0)
+
+  const second = place.start(['start'], { PORT: '0' })
+  await second.line(/^belfry ready on/)
+  second.child.kill('SIGTERM')
+  const { code, out, said } = await second.ended
+  expect({ code, hasKey: (out + said).includes(key) }).toEqual({ code: 0, hasKey: false })
 })
 
 test('a wrong setting is one clear line and exit code 2', async () => {
-  const { code, said } = await setup().belfry(['start'], { PORT: 'web' }).ended
+  const { code, said } = await setup().run(['start'], { PORT: 'web' })
   expect(code).toBe(2)
   expect(said).toMatch(/^belfry: PORT is "web", but must be .*\n$/)
 })
 
 test('an unknown command is refused with those there are', async () => {
-  const { code, said } = await setup().belfry(['dance'], {}).ended
+  const { code, said } = await setup().run(['dance'])
   expect(code).toBe(2)
   expect(said).toMatch(/^belfry: there is no `belfry dance`; there are start, migrate, jobs, .*\n$/)
 })
 
-test('a port that is taken is told before anything else is started', async () => {
-  const taken = createServer().listen(0)
-  onTestFinished(() => void taken.close())
-  await once(taken, 'listening')
-  const { port } = taken.address() as { port: number }
-  const { code, said } = await setup().belfry(['start'], { PORT: String(port) }).ended
-  expect(code).toBe(2)
-  expect(said).toBe(`belfry: port ${port} is used by another program; set PORT to another one (0 picks a free port)\n`)
-})
+test.each(['1', '2'])(
+  'a port that is taken is told before anything else is started, by %s processes',
+  async (count) => {
+    const taken = createServer().listen(0)
+    onTestFinished(() => void taken.close())
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    const { code, said } = await setup().run(['start'], { PORT: String(port), BELFRY_PROCESSES: count })
+    expect(code).toBe(2)
+    expect(said).toBe(
+      `belfry: port ${port} is used by another program; set PORT to another one (0 picks a free port)\n`,
+    )
+  },
+)

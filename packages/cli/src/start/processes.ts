@@ -44,6 +44,7 @@ class Processes {
   readonly #clock: Clock = new SystemClock()
   readonly #slots: Slot[]
   #stopped: Promise<void> | undefined
+  #ending = false
 
   constructor(options: ProcessesOptions) {
     this.#options = options
@@ -62,12 +63,14 @@ class Processes {
 
   /** At once, whatever they do. */
   async end(): Promise<void> {
+    this.#ending = true
     await Promise.all(this.#slots.map((slot) => slot.end()))
   }
 
   async #stop(): Promise<void> {
     await Promise.all(this.#slots.map((slot) => slot.stop()))
-    await this.#options.embedded?.stop()
+    // Whoever ends at once leaves the database by exiting; half a farewell would keep that from happening.
+    if (!this.#ending) await this.#options.embedded?.stop()
   }
 }
 

@@ -8,16 +8,18 @@ export async function runUntilSignal(
 ): Promise<Running> {
   let running: Running | null = null
   let stopping = false
+  let ending = false
   const onSignal = (signal: NodeJS.Signals) => {
     // A second signal, or one while nothing has started that would need to be drained, ends everything at once.
     if (running === null) process.exit(0)
     if (stopping) {
+      ending = true
       running.end().finally(() => process.exit(130))
       return
     }
     stopping = true
     logger.info('stopping; once more stops at once', { signal })
-    running.stop().then(() => process.exit(0), failed)
+    running.stop().then(() => ending || process.exit(0), failed)
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)

@@ -1,0 +1,193 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { runCommand } from '../src/run-command.ts'
+import { BelfryPlace } from './belfry-process.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const place = new BelfryPlace()
+const received: IncomingMessage[] = []
+const target = createServer((request, response) => {
+  received.push(request)
+  response.statusCode = request.url === '/broken' ? 400 : 200
+  response.end('thank you')
+})
+let environment: Record<string, string>
+let targetUrl: string
+
+beforeAll(async () => {
+  await once(target.listen(0, '127.0.0.1'), 'listening')
+  targetUrl = `http://127.0.0.1:${(target.address() as AddressInfo).port}`
+  const node = place.start(['start'], { PORT: '0', BELFRY_ALLOW_PRIVATE_TARGETS: '1' })
+  const [, url = ''] = await node.line(/^belfry ready on (\S+)$/)
+  environment = { BELFRY_URL: url, BELFRY_DATA_DIR: join(place.directory, '.belfry') }
+})
+afterAll(async () => {
+  await place.remove()
+  target.close()
+})
+
+/** Runs a command in this process, as at a terminal of the given width. */
+async function belfry(words: string[], { width = null, input = '' }: { width?: number | null; input?: string } = {}) {
+  let out = ''
+  let note = ''
+  const add = (text: string) => `${text}\n`
+  await runCommand(words, environment, {
+    out: (text) => {
+      out += add(text)
+    },
+    err: (text) => {
+      note += add(text)
+    },
+    width,
+    input: async () => input,
+  })
+  return { out, note }
+}
+
+const json = async (words: string[]) => JSON.parse((await belfry([...words, '--json'])).out)
+const lines = async (words: string[]) =>
+  (await belfry([...words, '--json'])).out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+test('a newcomer makes a job that calls a URL every 10 seconds, sees its runs, and cancels it', async () => {
+  const create = [
+    'jobs',
+    'create',
+    '--name',
+    'hello',
+    '--every',
+    '10s',
+    '--method',
+    'GET',
+    '--url',
+    `${targetUrl}/hello`,
+  ]
+  const created = await belfry(create)
+  expect(created.out).toMatch(/^job {7}[0-9a-f-]{36}\nstatus {4}active\nnext run {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/)
+
+  await belfry(['jobs', 'trigger', 'hello'])
+  const succeeded = () => lines(['runs', 'list', '--job', 'hello', '--status', 'succeeded'])
+  await expect.poll(succeeded, { timeout: 50_000 }).not.toEqual([])
+  expect(received.some(({ url, method }) => url === '/hello' && method === 'GET')).toBe(true)
+
+  const [run] = await succeeded()
+  expect((await belfry(['runs', 'get', run.id])).out).toMatch(/thank you/)
+  expect((await belfry(['runs', 'list', '--job', 'hello'])).out).toMatch(/^RUN +STATUS +FOR/)
+  expect((await belfry(['jobs', 'list'])).out).toContain('every PT10S')
+
+  expect((await belfry(['jobs', 'pause', 'hello', '--reason', 'a break'])).out).toBe('hello is paused\n')
+  expect((await belfry(['jobs', 'get', 'hello'])).out).toContain('paused: a break')
+  expect((await belfry(['jobs', 'resume', 'hello'])).out).toBe('hello is active\n')
+  expect((await belfry(['jobs', 'cancel', 'hello'])).out).toBe('hello is canceled\n')
+  expect(await json(['jobs', 'get', 'hello'])).toMatchObject({ name: 'hello', status: 'canceled' })
+})
+
+test('a table fits the terminal, and ids are whole in it', async () => {
+  const { jobId } = await json([
+    'jobs',
+    'create',
+    '--queue',
+    'wide',
+    '--delay',
+    '1d',
+    '--name',
+    'w'.repeat(200),
+    '--payload',
+    '1',
+  ])
+  const { out } = await belfry(['jobs', 'list', '--queue', 'wide'], { width: 80 })
+  expect(out).toContain(jobId)
+  expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+})
+
+test('lists are shown page by page up to the limit, and say when there is more', async () => {
+  for (let i = 0; i < 3; i++) await belfry(['jobs', 'create', '--queue', 'many', '--delay', '1d', '--payload', '{}'])
+  const { out, note } = await belfry(['jobs', 'list', '--queue', 'many', '--limit', '2', '--json'])
+  expect(out.trim().split('\n')).toHaveLength(2)
+  expect(note).toContain('--limit or --all shows more')
+  expect(await lines(['jobs', 'list', '--queue', 'many', '--all'])).toHaveLength(3)
+  expect((await belfry(['jobs', 'list', '--queue', 'nobody'])).note).toBe('there are no such jobs\n')
+})
+
+test('a job may come as a file on standard input', async () => {
+  const input = JSON.stringify({ queue: 'files', delay: '1d', payload: { a: 1 }, labels: { team: 'x' } })
+  const { out } = await belfry(['jobs', 'create', '--file', '-', '--json'], { input })
+  expect(await json(['jobs', 'get', JSON.parse(out).jobId])).toMatchObject({ payload: { a: 1 }, labels: { team: 'x' } })
+})
+
+test('a refusal says all that is wrong, with what would be right', async () => {
+  await expect(
+    belfry(['jobs', 'create', '--queue', 'q', '--cron', 'whenever', '--timezone', 'Europe/Berln']),
+  ).rejects.toThrow(/\(invalid_job\)\n {2}cron: .*\n {2}timezone: .*Europe\/Berlin/s)
+  await expect(belfry(['jobs', 'get', 'nobody'])).rejects.toThrow('there is no job called "nobody" (not_found)')
+  await expect(belfry(['runs', 'get', 'nonsense'])).rejects.toThrow(/\((not_found|invalid_request|invalid_argument)\)/)
+})
+
+test('a run that failed for good is a dead letter that can be opened again', async () => {
+  await belfry(['jobs', 'create', '--url', `${targetUrl}/broken`])
+  await expect.poll(() => lines(['dlq', 'list']), { timeout: 50_000 }).toHaveLength(1)
+  expect((await belfry(['dlq', 'list'])).out).toMatch(/http_4xx/)
+  expect((await belfry(['dlq', 'redrive', '--all', '--dry-run'])).out).toBe('1 run would be opened again\n')
+  expect((await belfry(['dlq', 'redrive', '--failure-class', 'http_4xx'])).out).toBe('1 run opened again\n')
+  await expect(belfry(['dlq', 'redrive'])).rejects.toThrow(/one of these/)
+})
+
+test('keys are made, used, rotated and revoked', async () => {
+  const made = await json(['keys', 'create', '--name', 'ci', '--scopes', 'read'])
+  expect(made.key).toMatch(/^bk_/)
+  const asKey = (words: string[], key: string) =>
+    runCommand(
+      words,
+      { ...environment, BELFRY_API_KEY: key },
+      { out: () => {}, err: () => {}, width: null, input: async () => '' },
+    )
+  await asKey(['jobs', 'list'], made.key)
+  await expect(asKey(['jobs', 'create', '--payload', '1'], made.key)).rejects.toThrow(/scope write \(forbidden\)/)
+  expect((await belfry(['keys', 'list'])).out).toMatch(/ci .*read/)
+  const next = await json(['keys', 'rotate', made.id, '--overlap', '1h'])
+  await asKey(['jobs', 'list'], next.key)
+  await belfry(['keys', 'revoke', next.id])
+  await expect
+    .poll(() => asKey(['jobs', 'list'], next.key).then(String, String), { timeout: 5_000 })
+    .toMatch(/unauthorized/)
+})
+
+test('a tenant has its own jobs', async () => {
+  expect((await belfry(['tenants', 'create', 'acme', '--weight', '2', '--active-jobs', '5'])).out).toMatch(
+    /activeJobs +5/,
+  )
+  await belfry(['jobs', 'create', '--tenant', 'acme', '--delay', '1d', '--payload', '1', '--name', 'theirs'])
+  expect(await lines(['jobs', 'list', '--tenant', 'acme'])).toHaveLength(1)
+  expect(await lines(['jobs', 'list', '--name', 'theirs'])).toEqual([])
+  expect(await json(['tenants', 'update', 'acme', '--active-jobs', 'none'])).toMatchObject({
+    quotas: { activeJobs: null },
+  })
+  await expect(belfry(['tenants', 'delete', 'acme'])).rejects.toThrow(/\(not_empty\)/)
+  expect((await belfry(['tenants', 'list'])).out).toMatch(/acme/)
+})
+
+test('the command ends with 1 when the node refuses, and says why on standard error', async () => {
+  const refused = await place.run(['jobs', 'get', 'nobody'], environment)
+  expect(refused).toEqual({ code: 1, out: '', said: 'belfry: there is no job called "nobody" (not_found)\n' })
+  const nobody = await place.run(['jobs', 'list'], { ...environment, BELFRY_URL: 'http://127.0.0.1:1' })
+  expect(nobody.code).toBe(1)
+  expect(nobody.said).toMatch(/^belfry: no answer from http:\/\/127\.0\.0\.1:1 \(.*\); is a node running there\?/)
+})
+
+test('the page of the API names every route of a running node', async () => {
+  const page = readFileSync(new URL('../../../docs/reference/api.md', import.meta.url), 'utf8')
+  const answer = await fetch(`${environment.BELFRY_URL}/openapi.json`)
+  const { paths } = (await answer.json()) as { paths: Record<string, object> }
+  const missing = Object.keys(paths).filter((path) => {
+    const action = /^(\/v1\/\w[\w-]*\/\{\w+\})(\/[a-z]+)$/.exec(path)
+    return action ? !page.includes(action[1] as string) || !page.includes(action[2] as string) : !page.includes(path)
+  })
+  expect(missing).toEqual([])
+})
