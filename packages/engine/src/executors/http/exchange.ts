@@ -35,7 +35,8 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
   keepBytes = 4_096
   readonly #clock: Clock
   readonly #deadlines: Deadlines
-  readonly #signal: AbortSignal | null
+  /** Stops listening to the signal, where there is one. */
+  #unlisten: (() => void) | null = null
   #keptBytes = 0
   #readBytes = 0
   #abort: ((error?: Error) => void) | null = null
@@ -45,7 +46,6 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
     this.#clock = deps.clock
     this.#deadlines = deps.deadlines
     this.deadline = until.deadline
-    this.#signal = until.signal
     this.startedAt = deps.clock.now()
     this.done = new Promise((resolve) => {
       this.#resolve = resolve
@@ -54,7 +54,7 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
     else if (until.deadline <= this.startedAt) this.#end('timeout')
     else {
       deps.deadlines.add(this)
-      until.signal?.addEventListener('abort', this.#cancel)
+      if (until.signal) this.#listen(until.signal)
     }
   }
 
@@ -65,8 +65,6 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
   expire(): void {
     this.#breakOff('timeout')
   }
-
-  readonly #cancel = (): void => this.#breakOff('canceled')
 
   fail(error: Error): void {
     this.onError(error)
@@ -114,6 +112,12 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
     this.#end('error')
   }
 
+  #listen(signal: AbortSignal): void {
+    const cancel = () => this.#breakOff('canceled')
+    signal.addEventListener('abort', cancel)
+    this.#unlisten = () => signal.removeEventListener('abort', cancel)
+  }
+
   #breakOff(broken: Break): void {
     if (this.isOver) return
     this.#end(broken)
@@ -125,7 +129,7 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
     this.broken = broken
     this.endedAt = this.#clock.now()
     this.#deadlines.remove(this)
-    this.#signal?.removeEventListener('abort', this.#cancel)
+    this.#unlisten?.()
     this.#resolve()
   }
 }

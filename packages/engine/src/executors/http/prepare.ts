@@ -1,9 +1,10 @@
+import type { HttpTarget } from '../../job/definition.ts'
 import { fill, fillJson, hasTemplate, secretOf, type TemplateValues, templatesIn } from '../../job/template.ts'
 import { invalidTarget } from './call-failed.ts'
 import type { HttpCall, HttpDeps } from './http-call.ts'
 import type { TokenRequest } from './oauth-tokens.ts'
 import type { Redaction } from './redaction.ts'
-import { signatureOf } from './signature.ts'
+import { buildHeaders } from './request-headers.ts'
 import type { TargetUrl } from './target-url.ts'
 import type { OutgoingRequest } from './transport.ts'
 
@@ -20,48 +21,60 @@ interface Body {
 
 const NO_BODY: Body = { content: null, contentType: null }
 const NO_SECRETS: ReadonlyMap<string, string> = new Map()
-/** What a header's value may hold; anything else could end it. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-const USER_AGENT = 'belfry/0.1'
 
-/** Everything between a call and its bytes. Throws CallFailed where no request can be made of it. */
+/**
+ * Everything between a call and its bytes. Throws CallFailed where no request can be made of it. It waits only for what a
+ * call really has: the commonest one has neither secrets nor tokens.
+ */
 export async function prepare(call: HttpCall, deps: HttpDeps, redaction: Redaction): Promise<Prepared> {
-  const { target, tenantId } = call
-  const secrets = await readSecrets(call, deps, redaction)
+  const { target, tenantId, payloadRef } = call
+  const method = target.method ?? 'POST'
+  const named = secretsNamedBy(target)
+  const secrets = named.size === 0 ? NO_SECRETS : await readSecrets(named, tenantId, deps, redaction)
   const values: TemplateValues = { nominalAt: call.nominalAt, runId: call.runId, attempt: call.attempt, secrets }
   const url = urlOf(target.url, values, deps)
   if (url.refusal !== null) throw invalidTarget(url.refusal)
-  const method = target.method ?? 'POST'
-  const body = method === 'GET' || method === 'HEAD' ? NO_BODY : await bodyOf(call, deps, values)
-  const bearer = target.auth === undefined ? null : await bearerOf(call, deps, values, redaction)
+  let body = NO_BODY
+  if (method !== 'GET' && method !== 'HEAD') {
+    const isStored = target.body === undefined && payloadRef !== undefined
+    body = isStored ? await storedBody(payloadRef, tenantId, deps) : bodyOf(call, values)
+  }
+  const bearer = target.auth === undefined ? null : await bearerOf(target.auth, tenantId, deps, values, redaction)
   const keys = await deps.signingKeys.current(tenantId)
-  const headers = ownHeaders(call, deps, { keys, body: body.content })
-  addHeaders(headers, target.headers, values, body.contentType, deps, call.traceparent)
-  if (bearer) headers.push('authorization', `Bearer ${bearer.token}`)
+  const headers = buildHeaders(call, deps, { values, keys, body, token: bearer?.token ?? null })
   return { request: { origin: url.origin, path: url.path, method, headers, body: body.content }, bearer }
 }
 
+const NONE: ReadonlySet<string> = new Set()
+
+function secretsNamedBy({ url, headers, body, auth }: HttpTarget): ReadonlySet<string> {
+  let names: Set<string> | null = null
+  const collect = (text: string): void => {
+    if (!hasTemplate(text)) return
+    for (const template of templatesIn(text)) {
+      const secret = secretOf(template)
+      if (secret === undefined) continue
+      names ??= new Set()
+      names.add(secret)
+    }
+  }
+  collect(url)
+  for (const name in headers) collect(headers[name] as string)
+  if (body && 'text' in body) collect(body.text)
+  else if (body && 'json' in body) collect(JSON.stringify(body.json))
+  if (auth) {
+    collect(auth.clientId)
+    collect(auth.clientSecret)
+  }
+  return names ?? NONE
+}
+
 async function readSecrets(
-  { target, tenantId }: HttpCall,
+  names: ReadonlySet<string>,
+  tenantId: number,
   deps: HttpDeps,
   redaction: Redaction,
 ): Promise<ReadonlyMap<string, string>> {
-  const names = new Set<string>()
-  const collect = (text: string | undefined): void => {
-    if (text === undefined || !hasTemplate(text)) return
-    for (const template of templatesIn(text)) {
-      const secret = secretOf(template)
-      if (secret !== undefined) names.add(secret)
-    }
-  }
-  const { url, headers, body, auth } = target
-  collect(url)
-  for (const name in headers) collect(headers[name])
-  if (body && 'text' in body) collect(body.text)
-  else if (body && 'json' in body) collect(JSON.stringify(body.json))
-  collect(auth?.clientId)
-  collect(auth?.clientSecret)
-  if (names.size === 0) return NO_SECRETS
   const secrets = await deps.secrets.resolve(tenantId, [...names])
   for (const name of names) {
     const value = secrets.get(name)
@@ -75,94 +88,41 @@ function urlOf(url: string, values: TemplateValues, { transport }: HttpDeps): Ta
   return hasTemplate(url) ? transport.urls.read(fill(url, values, encodeURIComponent)) : transport.urls.recall(url)
 }
 
-async function bodyOf(call: HttpCall, deps: HttpDeps, values: TemplateValues): Promise<Body> {
-  const { target, payload, payloadRef, tenantId } = call
+function bodyOf({ target, payload }: HttpCall, values: TemplateValues): Body {
   const { body } = target
-  if (body !== undefined) {
-    if ('base64' in body) {
-      return { content: Buffer.from(body.base64, 'base64'), contentType: 'application/octet-stream' }
-    }
-    if ('text' in body) {
-      const content = hasTemplate(body.text) ? fill(body.text, values) : body.text
-      return { content, contentType: 'text/plain; charset=utf-8' }
-    }
-    const json = JSON.stringify(body.json)
-    return {
-      content: hasTemplate(json) ? JSON.stringify(fillJson(body.json, values)) : json,
-      contentType: 'application/json',
-    }
+  if (body === undefined) {
+    return payload === undefined ? NO_BODY : { content: JSON.stringify(payload), contentType: 'application/json' }
   }
-  if (payloadRef !== undefined) {
-    const stored = await deps.payloads.get(tenantId, payloadRef)
-    if (!stored) throw invalidTarget(`there is no payload ${payloadRef}`)
-    return { content: stored.bytes, contentType: stored.contentType }
+  if ('base64' in body) {
+    return { content: Buffer.from(body.base64, 'base64'), contentType: 'application/octet-stream' }
   }
-  return payload === undefined ? NO_BODY : { content: JSON.stringify(payload), contentType: 'application/json' }
+  if ('text' in body) {
+    const content = hasTemplate(body.text) ? fill(body.text, values) : body.text
+    return { content, contentType: 'text/plain; charset=utf-8' }
+  }
+  const json = JSON.stringify(body.json)
+  const content = hasTemplate(json) ? JSON.stringify(fillJson(body.json, values)) : json
+  return { content, contentType: 'application/json' }
+}
+
+async function storedBody(ref: string, tenantId: number, { payloads }: HttpDeps): Promise<Body> {
+  const stored = await payloads.get(tenantId, ref)
+  if (!stored) throw invalidTarget(`there is no payload ${ref}`)
+  return { content: stored.bytes, contentType: stored.contentType }
 }
 
 async function bearerOf(
-  { target, tenantId }: HttpCall,
+  auth: NonNullable<HttpTarget['auth']>,
+  tenantId: number,
   { tokens }: HttpDeps,
   values: TemplateValues,
   redaction: Redaction,
 ): Promise<Prepared['bearer']> {
-  const { auth } = target
-  if (auth === undefined) return null
-  const from: TokenRequest = {
-    ...auth,
-    tenantId,
-    clientId: fill(auth.clientId, values),
-    clientSecret: fill(auth.clientSecret, values),
-  }
-  if (from.clientSecret === auth.clientSecret) redaction.add(from.clientSecret, '[redacted]')
+  const clientId = fill(auth.clientId, values)
+  const clientSecret = fill(auth.clientSecret, values)
+  if (clientSecret === auth.clientSecret) redaction.add(clientSecret, '[redacted]')
+  const from: TokenRequest = { ...auth, tenantId, clientId, clientSecret }
   const got = await tokens.get(from)
   redaction.add(got.token, '[access token]')
   return { from, ...got }
-}
-
-function ownHeaders(
-  call: HttpCall,
-  { clock }: HttpDeps,
-  signed: { keys: readonly { secret: Buffer }[]; body: string | Buffer | null },
-): string[] {
-  const { runId } = call
-  const webhookId = runId.replaceAll('.', '_')
-  const timestamp = String(Math.floor(clock.now() / 1_000))
-  const head = `${webhookId}.${timestamp}.`
-  let signatures = ''
-  for (const { secret } of signed.keys) {
-    signatures += `${signatures === '' ? '' : ' '}${signatureOf(secret, head, signed.body)}`
-  }
-  const headers = ['idempotency-key', runId, 'belfry-job-id', call.jobId, 'belfry-run-id', runId]
-  headers.push('belfry-attempt', String(call.attempt), 'belfry-nominal-at', new Date(call.nominalAt).toISOString())
-  headers.push('webhook-id', webhookId, 'webhook-timestamp', timestamp, 'webhook-signature', signatures)
-  if (call.callbackUrl !== undefined) headers.push('belfry-callback-url', call.callbackUrl)
-  return headers
-}
-
-/** The job's own headers, and the usual ones that it does not have. */
-function addHeaders(
-  headers: string[],
-  given: Record<string, string> | undefined,
-  values: TemplateValues,
-  contentType: string | null,
-  { traceParents }: HttpDeps,
-  traceparent: string | undefined,
-): void {
-  let hasAgent = false
-  let hasType = contentType === null
-  let hasTrace = false
-  for (const name in given) {
-    const text = given[name] as string
-    const value = hasTemplate(text) ? fill(text, values) : text
-    if (!HEADER_VALUE.test(value)) throw invalidTarget(`the header ${name} would hold what no header can`)
-    const folded = name.toLowerCase()
-    if (folded === 'content-type') hasType = true
-    else if (folded === 'user-agent') hasAgent = true
-    else if (folded === 'traceparent') hasTrace = true
-    headers.push(name, value)
-  }
-  if (!hasType) headers.push('content-type', contentType as string)
-  if (!hasAgent) headers.push('user-agent', USER_AGENT)
-  if (!hasTrace) headers.push('traceparent', traceparent ?? traceParents.next())
 }

@@ -20,17 +20,11 @@ const SECRET_PARTS = ['cookie', 'authorization', 'api-key', 'token', 'secret']
 export function recordOf(exchange: Exchange, redaction: Redaction): ResponseRecord {
   const { startedAt, firstByteAt, endedAt, dnsMs, connectMs } = exchange
   const { body, isCut } = bodyOf(exchange.chunks, redaction)
-  return {
-    headers: headersOf(exchange.headers, redaction),
-    body,
-    truncated: exchange.isTruncated || isCut,
-    timings: {
-      ...(dnsMs === undefined ? undefined : { dnsMs }),
-      ...(connectMs === undefined ? undefined : { connectMs }),
-      firstByteMs: firstByteAt - startedAt,
-      totalMs: endedAt - startedAt,
-    },
-  }
+  const timings: ResponseRecord['timings'] = { firstByteMs: firstByteAt - startedAt, totalMs: endedAt - startedAt }
+  if (dnsMs !== undefined) timings.dnsMs = dnsMs
+  if (connectMs !== undefined) timings.connectMs = connectMs
+  const headers = headersOf(exchange.headers, redaction)
+  return { headers, body, truncated: exchange.isTruncated || isCut, timings }
 }
 
 /** The value of the first header of that name. */
