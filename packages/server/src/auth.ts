@@ -1,8 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { BelfryError } from '@belfry/engine'
+import { BelfryError, type Tenant } from '@belfry/engine'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { Limiter } from './rate-limit.ts'
-import type { Scope, Service, Tenant } from './service.ts'
+import type { Scope, Service } from './service.ts'
 
 /** Who asks, for whom, and how the change log names them. */
 export interface Caller {

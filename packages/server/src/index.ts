@@ -1,7 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { Belfry, Logger } from '@belfry/engine'
 import { type App, createApp } from './app.ts'
-import type { Service } from './service.ts'
 
 export interface ServerOptions {
   /** The engine once it has started; the server is there before it, to say that it is waiting. */
@@ -24,7 +23,7 @@ export interface Server {
 }
 
 export async function startServer({ belfry, host, port, ...options }: ServerOptions): Promise<Server> {
-  const app = await createApp({ ...options, service: () => belfry() as unknown as Service | null })
+  const app = await createApp({ ...options, service: () => belfry() })
   await listen(app, host, port)
   return { port: (app.server.address() as AddressInfo).port, stop: () => app.close() }
 }

@@ -1,7 +1,6 @@
-import { formatDuration } from '@belfry/engine'
+import { formatDuration, type JobView } from '@belfry/engine'
 import type { Static } from 'typebox'
 import type { job } from './schemas/job.ts'
-import type { JobView } from './service.ts'
 
 type JobJson = Static<typeof job>
 type Recurring = Exclude<JobView['schedule'], null | { runAt: Date }>

@@ -1,10 +1,9 @@
-import { BelfryError } from '@belfry/engine'
+import { BelfryError, type JobView, type Tenant } from '@belfry/engine'
 import { Type } from 'typebox'
 import type { App } from '../app.ts'
 import { jobId } from '../schemas/ids.ts'
 import { jobFilter } from '../schemas/job-filter.ts'
 import { nullable } from '../schemas/page.ts'
-import type { JobView, TenantJobs } from '../service.ts'
 
 /** So many jobs are looked at in one call; the answer says where the next one goes on. */
 const MAX_JOBS = 1_000
@@ -15,7 +14,7 @@ type Action = (typeof ACTIONS)[number]
 
 const actionsBody = Type.Object(
   {
-    filter: Type.Object(jobFilter.properties, {
+    filter: Type.Object(jobFilter, {
       additionalProperties: false,
       minProperties: 1,
       description: 'Which jobs; at least one condition, so that nobody means all of them by mistake.',
@@ -63,7 +62,7 @@ export function jobActionRoutes(app: App): void {
   )
 }
 
-function act(jobs: TenantJobs, action: Action, id: string, reason: string | undefined): Promise<unknown> {
+function act(jobs: Tenant['jobs'], action: Action, id: string, reason: string | undefined): Promise<unknown> {
   switch (action) {
     case 'cancel':
       return jobs.cancel(id)

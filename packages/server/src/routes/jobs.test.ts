@@ -164,6 +164,34 @@ test('a list goes on where the page before ended', async () => {
   expect(bad.status).toBe(422)
 })
 
+test('jobs are found by label, by when they were created or run next, and by a piece of their name', async () => {
+  const labels = { team: 'growth', tier: 'a=b' }
+  const jobId = await create({ name: 'find me here', queue: 'found', runAt: LATER, labels })
+  await create({ name: 'something else', queue: 'found', runAt: '2095-01-01T00:00:00Z', labels: { team: 'ops' } })
+  for (const query of [
+    'label=team%3Dgrowth',
+    'label=tier',
+    'nextRunFrom=2095-06-01T00:00:00Z',
+    'text=d+me',
+    `text=${jobId}`,
+  ]) {
+    const found = await call<{ items: { jobId: string }[] }>(`GET /v1/jobs?queue=found&${query}`)
+    expect(
+      found.body.items.map((item) => item.jobId),
+      query,
+    ).toEqual([jobId])
+  }
+  for (const query of [
+    'createdTo=2020-01-01T00:00:00Z',
+    'createdFrom=2095-01-01T00:00:00Z',
+    'label=team%3Dx',
+    'text=%25',
+  ]) {
+    expect((await call<{ items: [] }>(`GET /v1/jobs?queue=found&${query}`)).body.items, query).toEqual([])
+  }
+  expect((await call('GET /v1/jobs?createdFrom=yesterday')).status).toBe(422)
+})
+
 test('what is done to all jobs of a filter is shown first and then done', async () => {
   const ids = [await create({ queue: 'many', cron: '@daily' }), await create({ queue: 'many', cron: '@daily' })]
   const filter = { queue: 'many' }

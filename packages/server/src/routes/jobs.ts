@@ -1,4 +1,4 @@
-import { BelfryError, type JobInput } from '@belfry/engine'
+import { BelfryError, type CreatedJob, type JobInput } from '@belfry/engine'
 import { type Static, Type } from 'typebox'
 import type { App } from '../app.ts'
 import { etagOf } from '../etag.ts'
@@ -9,7 +9,7 @@ import { createdJob, job } from '../schemas/job.ts'
 import { jobFilter } from '../schemas/job-filter.ts'
 import { jobInput } from '../schemas/job-input.ts'
 import { pageOf, pageQuery } from '../schemas/page.ts'
-import type { CreatedJob } from '../service.ts'
+
 import { judgedBelow } from '../validation.ts'
 
 const tags = ['Jobs']
@@ -53,7 +53,7 @@ export function jobRoutes(app: App, limiter: Limiter): void {
       schema: {
         tags,
         summary: 'List jobs, newest first',
-        querystring: pageQuery(jobFilter.properties),
+        querystring: pageQuery(jobFilter),
         response: { 200: pageOf(job) },
       },
     },

@@ -1,10 +1,10 @@
+import type { RunView, Tenant } from '@belfry/engine'
 import { type Clock, pause } from '@belfry/engine'
 import { Type } from 'typebox'
 import type { App } from '../app.ts'
 import { jobId, runId } from '../schemas/ids.ts'
 import { instantText, pageOf, pageQuery } from '../schemas/page.ts'
 import { failureClass, logLine, run, runStatus, runSummary } from '../schemas/run.ts'
-import type { RunView, Tenant } from '../service.ts'
 
 const MAX_WAIT_MS = 30_000
 const FIRST_PAUSE_MS = 20
