@@ -99,6 +99,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store', 'x-request-id': request.id })
     done()
   })
+  // A connection whose request is answered while the server closes would else be kept open for another one.
+  app.addHook('preClose', async () => {
+    app.server.keepAliveTimeout = 1
+  })
 
   await describeRoutes(app)
   healthRoutes(app, service)

@@ -45,9 +45,9 @@ test('a tenant has tier, weight and quotas, and goes only when it is empty', asy
     weight: 5,
     quotas: { activeJobs: null, createsPerSecond: 7 },
   })
-  expect((await t.call(`PATCH /v1/tenants/${id}`, { wait: 5 })).body).toMatchObject({
+  expect((await t.call(`PATCH /v1/tenants/${id}`, { wieght: 5 })).body).toMatchObject({
     status: 422,
-    errors: [{ path: 'wait', suggestion: 'weight' }],
+    errors: [{ path: 'wieght', suggestion: 'weight' }],
   })
   const job = await t.call<{ jobId: string }>('POST /v1/jobs', { payload: 1, delay: '1h' }, { 'belfry-tenant': 'acme' })
   expect((await t.call(`DELETE /v1/tenants/${id}`)).body).toMatchObject({ status: 409, code: 'not_empty' })

@@ -28,7 +28,7 @@ test('a dead letter says what it died of, and can be dropped', async () => {
   const [runId] = t.runIds
   const { status, body } = await t.call<DeadLetter>(`GET /v1/dead-letters/${runId}`)
   expect(status).toBe(200)
-  expect(body).toMatchObject({ runId, failureClass: 'handler_error', error: 'broken' })
+  expect(body).toMatchObject({ runId, failureClass: 'handler_error', error: 'Error: broken' })
   expect((await t.call(`DELETE /v1/dead-letters/${runId}`)).status).toBe(204)
   expect((await t.call(`DELETE /v1/dead-letters/${runId}`)).body).toMatchObject({ status: 404, code: 'not_found' })
   expect(await t.list()).toEqual([])

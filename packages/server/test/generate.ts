@@ -50,7 +50,12 @@ export class Generator {
     const schema = this.#document.resolve(given)
     const [example] = schema.examples ?? (schema.example === undefined ? [] : [schema.example])
     if (example !== undefined) return structuredClone(example)
-    if (schema.type !== 'object' && !schema.properties) return this.valid(schema)
+    return schema.type === 'object' || schema.properties ? this.required(schema) : this.valid(schema)
+  }
+
+  /** An object with the fields that must be there and no others. */
+  required(given: Schema): Record<string, unknown> {
+    const schema = this.#document.resolve(given)
     const names = schema.required ?? []
     return Object.fromEntries(names.map((name) => [name, this.smallest(schema.properties?.[name] ?? {})]))
   }
@@ -80,7 +85,8 @@ export class Generator {
   #array(schema: Schema, depth: number): unknown[] {
     const least = schema.minItems ?? 0
     const count = depth >= MAX_DEPTH ? least : this.#chance.integer(least, Math.min(schema.maxItems ?? 4, least + 4))
-    return Array.from({ length: count }, () => this.valid(schema.items ?? {}, depth + 1))
+    const items = Array.from({ length: count }, () => this.valid(schema.items ?? {}, depth + 1))
+    return schema.uniqueItems ? [...new Set(items)] : items
   }
 
   #string(schema: Schema): string {

@@ -3,7 +3,7 @@ import { type Api, type Call, startApi } from './api.ts'
 import { Chance } from './chance.ts'
 import { Generator } from './generate.ts'
 import { Document, type Operation } from './openapi.ts'
-import { type Owner, type Thing, thingOf, thingOfQuery } from './things.ts'
+import { type Owner, type Thing, thingOf, thingOfBody, thingOfQuery } from './things.ts'
 
 /**
  * Every operation of the OpenAPI document, with the ids of another tenant and with keys that must not do. Nothing is
@@ -102,14 +102,19 @@ async function holdings(): Promise<Record<string, string>> {
   return held
 }
 
+/** The value as a whole word, as it is or as it stands in an address. */
+function wherever(value: string): RegExp {
+  const forms = [value, encodeURIComponent(value)].map((form) => form.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`(?<![\\w-])(?:${forms.join('|')})(?![\\w-])`, 'g')
+}
+
 const TIMES = /\d{4}-\d\d-\d\dT[\d:.]+Z/g
 
 /** What was answered, without what was asked for, so that two answers can be compared. */
 async function answerTo(call: Call, { line, body, headers }: Filled, values: string[]) {
   const answer = await call(line, body, headers)
   let text = JSON.stringify(answer.body)
-  for (const value of values)
-    for (const form of [value, encodeURIComponent(value)]) text = text.replaceAll(form, '<it>')
+  for (const value of values) text = text.replace(wherever(value), '<it>')
   const names = [...answer.headers.keys()].filter((name) => name !== 'content-length')
   return { status: answer.status, body: text.replace(TIMES, '<time>'), headers: names.sort() }
 }
@@ -147,6 +152,30 @@ describe('with the ids of another tenant', () => {
     const toUnknown = await answerTo(asking.call, fill(operation, values, [[name, unknown]]), [unknown])
     expect(toForeign).toEqual(toUnknown)
     expect(toForeign.status).toBeLessThan(500)
+  })
+
+  const bodies = protectedOperations.flatMap((operation) => {
+    if (operation.body?.contentType !== 'application/json') return []
+    const { properties = {} } = document.resolve(operation.body.schema)
+    return Object.keys(properties).flatMap((name) => {
+      const thing = thingOfBody(name)
+      return thing === null ? [] : [{ operation, name, thing, title: `${operation.title} with ${name}` }]
+    })
+  })
+
+  test.each(bodies)('$title does what it does for one that does not exist', async ({ operation, name, thing }) => {
+    const owner = { ...other, id: asking.id, name: 'asking', call: asking.call }
+    const [foreign, unknown] = [await thing.make(other), thing.unknown()]
+    const before = await holdings()
+    const ask = async (value: string) => {
+      const values = await valuesFor(operation, (one) => one.make(owner))
+      const body = { ...generator.required(operation.body?.schema ?? {}), [name]: thing.hold(value) }
+      return answerTo(asking.call, { ...fill(operation, values), body }, [value, ...Object.values(values)])
+    }
+    const [toForeign, toUnknown] = [await ask(foreign), await ask(unknown)]
+    expect(withoutIds(toForeign)).toEqual(withoutIds(toUnknown))
+    expect(toForeign.status).toBeLessThan(500)
+    expect(await holdings()).toEqual(before)
   })
 
   test('the time of the answer does not tell an id that exists from one that does not', async () => {
@@ -193,5 +222,9 @@ test('what needs no key is known, and nothing of it belongs to a tenant', () => 
   for (const operation of open)
     for (const name of pathNames(operation)) expect(thingOf(operation, name).isToken, operation.title).toBe(true)
 })
+
+/** What has just been made has an id of its own. */
+const withoutIds = ({ body, ...rest }: { body: string }) => ({ ...rest, body: body.replace(IDS, '<id>') })
+const IDS = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number

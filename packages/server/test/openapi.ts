@@ -18,6 +18,7 @@ export interface Schema {
   items?: Schema
   minItems?: number
   maxItems?: number
+  uniqueItems?: boolean
   minLength?: number
   maxLength?: number
   pattern?: string
@@ -37,12 +38,18 @@ export interface Parameter {
   example?: unknown
 }
 
+interface MediaType {
+  schema?: Schema
+  example?: unknown
+  examples?: Record<string, { value: unknown }>
+}
+
 interface PathItem {
   operationId?: string
   tags?: string[]
   security?: unknown[]
   parameters?: Parameter[]
-  requestBody?: { content: Record<string, { schema?: Schema }> }
+  requestBody?: { content: Record<string, MediaType> }
   'x-belfry-scope'?: string | null
 }
 
@@ -90,7 +97,8 @@ export class Document {
     const name = schema.$ref.replace('#/components/schemas/', '')
     const found = this.#document.components?.schemas?.[name]
     if (found === undefined) throw new Error(`the document has no ${schema.$ref}`)
-    return this.resolve(found)
+    const { $ref: _, ...beside } = schema
+    return { ...this.resolve(found), ...beside }
   }
 }
 
@@ -107,6 +115,12 @@ function operationOf(path: string, method: string, item: PathItem): Operation {
       ...rest,
       schema: example === undefined ? schema : { ...schema, example },
     })),
-    body: json === undefined ? null : { contentType: json[0], schema: json[1].schema ?? {} },
+    body: json === undefined ? null : { contentType: json[0], schema: withExamples(json[1]) },
   }
+}
+
+/** Examples of a body may stand beside its schema. */
+function withExamples({ schema = {}, example, examples = {} }: MediaType): Schema {
+  const values = [...(example === undefined ? [] : [example]), ...Object.values(examples).map(({ value }) => value)]
+  return values.length === 0 ? schema : { ...schema, examples: values }
 }

@@ -121,7 +121,7 @@ test('a waiting run can be canceled once, and a failed one retried', async () =>
   expect((await t.call(`POST /v1/runs/${failing.runId}/retry`)).body).toEqual({ runId: failing.runId })
   const { body } = await t.call<Run>(`GET /v1/runs/${failing.runId}?waitMs=10000`)
   expect(body).toMatchObject({ status: 'succeeded', attempt: 2 })
-  expect(body.attempts.map(({ error }) => error)).toEqual(['not yet', null])
+  expect(body.attempts.map(({ error }) => error)).toEqual(['Error: not yet', null])
   const logs = async () => (await t.call<Page<object>>(`GET /v1/runs/${failing.runId}/logs`)).body.items
   await expect.poll(logs).toMatchObject([
     { attempt: 1, message: 'trying' },

@@ -124,6 +124,13 @@ const THINGS: Record<string, Thing> = {
 /** Parameters of queries that name something. */
 const IN_QUERIES: Record<string, string> = { job: 'jobs', jobId: 'jobs', queue: 'queues' }
 
+/** Fields of bodies that name something, and how they hold it. */
+const IN_BODIES: Record<string, { kind: string; hold(value: string): unknown }> = {
+  runIds: { kind: 'dead-letters', hold: (value) => [value] },
+  payloadRef: { kind: 'payloads', hold: (value) => value },
+  tenantId: { kind: 'tenants', hold: Number },
+}
+
 const served = new Set<string>()
 function serveFailing({ api, name }: Owner): void {
   if (served.has(name)) return
@@ -144,6 +151,11 @@ export function thingOf({ path, title }: Operation, name: string): Thing & { kin
 export function thingOfQuery(name: string): (Thing & { kind: string }) | null {
   const kind = IN_QUERIES[name]
   return kind === undefined ? null : { ...(THINGS[kind] as Thing), kind }
+}
+
+export function thingOfBody(name: string): (Thing & { hold(value: string): unknown }) | null {
+  const found = IN_BODIES[name]
+  return found === undefined ? null : { ...(THINGS[found.kind] as Thing), hold: found.hold }
 }
 
 export type { Owner, Thing }

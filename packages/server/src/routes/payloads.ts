@@ -2,6 +2,7 @@ import { BelfryError } from '@belfry/engine'
 import { Type } from 'typebox'
 import type { App } from '../app.ts'
 import { instant, noContent } from '../schemas/page.ts'
+import { judgedBelow } from '../validation.ts'
 
 const MAX_PAYLOAD_BYTES = 10_485_760
 const MAX_TYPE_LENGTH = 255
@@ -12,7 +13,10 @@ const ref = Type.String({
   examples: ['019a2f5e-7c10-7a3b-9d55-3f1c2b4a6d70'],
 })
 const params = Type.Object({ ref }, { additionalProperties: false })
-const bytes = Type.Unsafe<Buffer>({ type: 'string', format: 'binary', description: 'Any bytes, up to 10 MiB.' })
+// Bytes are no JSON, so there is nothing that a schema could check.
+const bytes = judgedBelow<Buffer>(
+  Type.Unsafe<Buffer>({ type: 'string', format: 'binary', description: 'Any bytes, up to 10 MiB.' }),
+)
 
 export function payloadRoutes(app: App): void {
   // Content types are taken as they are only here, so these routes have a place of their own.
