@@ -6,6 +6,8 @@ import { Jobs } from '../jobs.ts'
 import { Runs } from '../runs.ts'
 import type { Instant, ManualClock } from '../runtime/clock.ts'
 import { systemRandom } from '../runtime/random.ts'
+import { Tenant } from '../tenant.ts'
+import { TenantScope } from '../tenant-scope.ts'
 import { nextDueInstant } from './next-due.sql.ts'
 import { startTestNode, type TestNode } from './test-node.ts'
 
@@ -76,6 +78,14 @@ export class TestKit {
 
   now(): Date {
     return new Date(this.clock.now())
+  }
+
+  /** What a tenant sees, as over HTTP: reads run under row-level security. */
+  async tenant(name: string, actor = 'test'): Promise<Tenant> {
+    const { engine, readers } = this.#node
+    return new Tenant(
+      new TenantScope({ tenant: name, tenantId: await engine.registry.tenantId(name), actor }, engine, readers),
+    )
   }
 
   /** Performs the runs of a queue, as soon as a step takes them. */
@@ -181,12 +191,13 @@ export class TestKit {
   }
 
   async #stop(): Promise<void> {
-    const { engine, db } = this.#node
+    const { engine, db, readers } = this.#node
     await engine.stop(0)
     if (this.#terms.ownsSchema) {
       const client = await db.connect()
       await client.query(`drop schema if exists "${this.schema}" cascade`).finally(() => client.end())
     }
+    await readers.close()
     await db.close()
   }
 

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { Engine } from '../engine.ts'
+import { type Readers, startReaders } from '../readers.ts'
 import { type Instant, ManualClock } from '../runtime/clock.ts'
 import { type Logger, silentLogger } from '../runtime/logger.ts'
 import { seededRandom } from '../runtime/random.ts'
@@ -22,6 +23,7 @@ export interface TestNode {
   db: Database
   clock: ManualClock
   shards: number
+  readers: Readers
 }
 
 const CONNECTIONS = 8
@@ -32,7 +34,7 @@ export async function startTestNode(options: TestNodeOptions): Promise<TestNode>
   const { database, schema, seed, leaseMs, cancelGraceMs, logger = silentLogger } = options
   const db = new Database({ connection: database, schema, maxConnections: CONNECTIONS, logger })
   try {
-    const { shards } = await prepareSchema(db, options.shards, logger)
+    const { shards, missingWall } = await prepareSchema(db, options.shards, logger)
     const clock = new ManualClock(options.start)
     const engine = new Engine({
       db,
@@ -46,7 +48,8 @@ export async function startTestNode(options: TestNodeOptions): Promise<TestNode>
       ownTime: true,
     })
     await engine.partitioner.ensure()
-    return { engine, db, clock, shards }
+    const readers = startReaders({ schema, logger, readDatabase: null }, database, missingWall === null)
+    return { engine, db, clock, shards, readers }
   } catch (error) {
     await db.close()
     throw error
