@@ -2,6 +2,8 @@ import type { Clock, Instant } from '../../runtime/clock.ts'
 
 export interface Expiring {
   readonly deadline: Instant
+  /** Where it stands among the pending; -1 if it does not. Only `Deadlines` writes it. */
+  place: number
   expire(): void
 }
 
@@ -11,7 +13,8 @@ export interface Expiring {
  */
 export class Deadlines {
   readonly #clock: Clock
-  readonly #pending = new Set<Expiring>()
+  /** Not a Set: its outgrown tables keep whatever was in them alive until the next full collection. */
+  readonly #pending: Expiring[] = []
   #timer: { cancel(): void } | null = null
   #timerAt: Instant = Number.POSITIVE_INFINITY
 
@@ -20,12 +23,18 @@ export class Deadlines {
   }
 
   add(item: Expiring): void {
-    this.#pending.add(item)
+    item.place = this.#pending.push(item) - 1
     if (item.deadline < this.#timerAt) this.#set(item.deadline)
   }
 
   remove(item: Expiring): void {
-    this.#pending.delete(item)
+    const { place } = item
+    if (place === -1) return
+    item.place = -1
+    const last = this.#pending.pop()
+    if (last === undefined || last === item) return
+    last.place = place
+    this.#pending[place] = last
   }
 
   close(): void {
@@ -45,13 +54,14 @@ export class Deadlines {
   #sweep(): void {
     this.close()
     const now = this.#clock.now()
-    let next = Number.POSITIVE_INFINITY
-    for (const item of this.#pending) {
-      if (item.deadline <= now) {
-        this.#pending.delete(item)
-        item.expire()
-      } else if (item.deadline < next) next = item.deadline
+    for (const item of this.#pending.filter(({ deadline }) => deadline <= now)) {
+      this.remove(item)
+      item.expire()
     }
+    const next = this.#pending.reduce(
+      (earliest, { deadline }) => Math.min(earliest, deadline),
+      Number.POSITIVE_INFINITY,
+    )
     if (next < this.#timerAt) this.#set(next)
   }
 }

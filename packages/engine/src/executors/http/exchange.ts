@@ -14,6 +14,7 @@ export type Break = 'timeout' | 'canceled' | 'error'
  */
 export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHandler {
   readonly deadline: Instant
+  place = -1
   readonly done: Promise<void>
   /** 0 until the target has answered. */
   statusCode = 0
