@@ -72,7 +72,8 @@ export async function createApp(options: AppOptions): Promise<App> {
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeout),
       connectionsCheckingInterval: Math.min(CHECK_MS, requestTimeout),
     },
-    return503OnClosing: true,
+    // What still comes over open connections while the server closes is served, and they are closed after it.
+    return503OnClosing: false,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     genReqId: requestIds(),
     frameworkErrors: (error, request, reply) => answer(error, request, reply),
@@ -99,6 +100,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store', 'x-request-id': request.id })
     done()
   })
+  // `100-continue` is all that can be expected; what else is, need not be met, and is no reason to refuse.
+  app.server.on('checkExpectation', app.routing)
   // A connection whose request is answered while the server closes would else be kept open for another one.
   app.addHook('preClose', async () => {
     app.server.keepAliveTimeout = 1
