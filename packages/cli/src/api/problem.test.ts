@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest'
 import { problemOf } from './problem.ts'
 
-const problem = (fields: object) => JSON.stringify({ status: 422, code: 'invalid_job', title: 'No', ...fields })
+const problem = (fields: object) =>
+  JSON.stringify({ status: 422, code: 'invalid_job', title: 'The job cannot be understood', ...fields })
 
 test('every complaint is shown with its suggestion', () => {
   const errors = [
     { path: 'crn', message: 'is unknown', suggestion: 'cron' },
     { path: 'retry.maxAttempts', message: 'must be a whole number from 1 to 1000' },
   ]
-  expect(problemOf(422, problem({ detail: 'the job has 2 mistakes', errors })).message).toBe(
-    'the job has 2 mistakes (invalid_job)\n  crn: is unknown; did you mean cron?\n  retry.maxAttempts: must be a whole number from 1 to 1000',
+  expect(problemOf(422, problem({ detail: 'crn is unknown (and 1 more)', errors })).message).toBe(
+    'The job cannot be understood (invalid_job)\n  crn: is unknown; did you mean cron?\n  retry.maxAttempts: must be a whole number from 1 to 1000',
   )
 })
 

@@ -24,18 +24,24 @@ export function problemOf(status: number, text: string): Problem {
     const said = text.trim().replaceAll(/\s+/g, ' ').slice(0, 200)
     return new Problem(`the server answered ${status}${said ? `: ${said}` : ''}; is it a Belfry node?`, { status })
   }
-  const code = body.code
-  const detail = typeof body.detail === 'string' ? body.detail : String(body.title ?? code)
+  const { code, title, detail } = body as { code: string; title?: unknown; detail?: unknown }
+  const says = typeof detail === 'string' ? detail : String(title ?? code)
   const complaints = Array.isArray(body.errors) ? body.errors.filter(isComplaint) : []
-  const lines = complaints.map(({ path, message, suggestion }) => {
-    const hint = suggestion === undefined || message.includes(suggestion) ? '' : `; did you mean ${suggestion}?`
-    return `  ${path ? `${path}: ` : ''}${message}${hint}`
-  })
-  // With one complaint the detail says it already.
-  const repeats = complaints.length === 1 && lines[0] !== undefined && detail.includes(complaints[0]?.message ?? '\0')
-  const shown = repeats && (complaints[0]?.suggestion === undefined || detail.includes(complaints[0].suggestion))
-  return new Problem([`${detail} (${code})`, ...(shown ? [] : lines)].join('\n'), { status, code })
+  const [only] = complaints
+  if (only === undefined || (complaints.length === 1 && tells(says, only)))
+    return new Problem(`${says} (${code})`, { status, code })
+  // The detail is the first complaint; all of them stand below.
+  const head = complaints.length > 1 && typeof title === 'string' ? title : says
+  return new Problem([`${head} (${code})`, ...complaints.map(lineOf)].join('\n'), { status, code })
 }
+
+function lineOf({ path, message, suggestion }: Complaint): string {
+  const hint = suggestion === undefined || message.includes(suggestion) ? '' : `; did you mean ${suggestion}?`
+  return `  ${path ? `${path}: ` : ''}${message}${hint}`
+}
+
+const tells = (detail: string, { message, suggestion }: Complaint): boolean =>
+  detail.includes(message) && (suggestion === undefined || detail.includes(suggestion))
 
 function parse(text: string): Record<string, unknown> | null {
   try {

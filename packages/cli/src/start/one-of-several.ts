@@ -11,19 +11,18 @@ const ALONE_MS = DRAIN_MS + 8_000
 
 /** A node among several behind one port. It drains when the first process says so, or is gone. */
 export async function runOneOfSeveral(options: StartOptions, adminKey: string, logger: Logger): Promise<void> {
-  const node = startNode(options, adminKey, logger)
+  let node: Running | null = null
   let stopping = false
   const stop = (why: string) => {
     if (stopping) return
     stopping = true
     logger.info('stopping', { why })
-    // Whatever still starts is waited for, so that what it entered is left again.
-    node
-      .then((running: Running) => running.stop())
-      .then(
-        () => process.exit(0),
-        () => process.exit(1),
-      )
+    // What has not started yet, perhaps because it waits for its database, has nothing to drain.
+    if (node === null) process.exit(0)
+    node.stop().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    )
   }
   process.on('message', (message: unknown) => {
     if (isToProcess(message)) stop('told to')
@@ -39,7 +38,7 @@ export async function runOneOfSeveral(options: StartOptions, adminKey: string, l
   })
 
   try {
-    await node
+    node = await startNode(options, adminKey, logger)
     tell({ belfry: 'ready' })
   } catch (error) {
     const { message, exitCode } = describeFailure(error)
