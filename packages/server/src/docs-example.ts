@@ -26,7 +26,7 @@ function filled(path: string, { parameters = [] }: Operation): string {
 }
 
 /** The smallest value that would do: examples where there are any, and only what must be there. */
-export function sample(schema: Schema, document: OpenApiDocument): unknown {
+function sample(schema: Schema, document: OpenApiDocument): unknown {
   const { $ref, examples, const: constant, enum: choices, anyOf, items, properties = {}, required = [] } = schema
   if ($ref !== undefined) return sample(document.components.schemas?.[$ref.slice(COMPONENT.length)] ?? {}, document)
   const given = examples?.[0] ?? schema.default ?? constant ?? choices?.[0]

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { createApp } from './app.ts'
+import { createApp } from './create-app.ts'
 import type { Service } from './service.ts'
 
 async function setup(service: () => Partial<Service> | null) {

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Belfry, Logger } from '@belfry/engine'
-import { type App, createApp } from './app.ts'
+import type { App } from './app.ts'
+import { createApp } from './create-app.ts'
 
 export interface ServerOptions {
   /** The engine once it has started; the server is there before it, to say that it is waiting. */

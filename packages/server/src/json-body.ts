@@ -19,7 +19,7 @@ export function parseJsonBody(
   }
 }
 
-export function parseJson(body: Buffer): unknown {
+function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined
   if (!isUtf8(body)) throw notJson('it is not UTF-8')
   const text = body.toString()

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { createApp } from './app.ts'
+import { createApp } from './create-app.ts'
 import type { OpenApiDocument } from './openapi-document.ts'
 
 async function setup() {

@@ -1,4 +1,4 @@
-import { createApp } from '../src/app.ts'
+import { createApp } from '../src/create-app.ts'
 
 /** As much of JSON Schema as an OpenAPI 3.1 document of ours uses. */
 export interface Schema {

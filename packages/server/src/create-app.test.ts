@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { createApp } from './app.ts'
+import { createApp } from './create-app.ts'
 import type { Service } from './service.ts'
 
 const KEY = 'k'.repeat(32)
