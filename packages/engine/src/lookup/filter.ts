@@ -21,7 +21,7 @@ export function readTextFilter(path: string, value: string | undefined): string 
 }
 
 /** One end of a range; without it, `open`. */
-export function readInstantFilter(path: string, value: When | undefined, open: Instant): Instant {
+function readInstantFilter(path: string, value: When | undefined, open: Instant): Instant {
   if (value === undefined) return open
   try {
     return Math.max(EARLIEST, parseInstant(value))

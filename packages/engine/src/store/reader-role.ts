@@ -7,7 +7,7 @@ export const READER_ROLE = 'belfry_reader'
  * What a look-up may read: tables with a policy. Never keys, secrets, payloads or `meta`, which hold what no answer shows;
  * and no partition, since policies hold for the table that a statement names.
  */
-export const READABLE_TABLES = [
+const READABLE_TABLES = [
   ...['jobs', 'specs', 'timers', 'runs', 'attempts', 'dead_letters', 'skips', 'job_changes', 'queues', 'tenants'],
 ] as const
 
