@@ -10,7 +10,7 @@ export interface AdminKey {
   made: boolean
 }
 
-export const adminKeyFile = (dataDir: string): string => join(dataDir, 'admin-key')
+const adminKeyFile = (dataDir: string): string => join(dataDir, 'admin-key')
 
 /** The admin key of a data directory, made when there is none. Of several that start at once, one makes it. */
 export async function keepAdminKey(dataDir: string): Promise<AdminKey> {
