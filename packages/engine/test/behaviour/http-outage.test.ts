@@ -89,7 +89,7 @@ test('a slow origin does not starve another in the same queue', { timeout: 60_00
   const quick = await startTarget(t.clock)
   await t.jobs.createMany(Array(300).fill({ http: { url: slow.url }, timeout: '10m' }))
   await t.node.step()
-  t.clock.advance(SECOND)
+  t.clock.advance(5 * SECOND)
   await t.node.step()
   await t.jobs.createMany(Array(200).fill({ http: { url: quick.url } }))
   for (let i = 0; i < 20 && quick.seen.length < 200; i++) {

@@ -29,6 +29,8 @@ export class ActiveRun {
   #definition: Definition | null = null
   #controller: AbortController | null = null
   #aborted: AbortReason | null = null
+  /** For whoever performs many short runs: an abort signal for each would cost more than the run. */
+  onAbort: (() => void) | null = null
   startedAt: Instant
   /** The handler completes the run in its own transaction: heartbeats stop. */
   completesItself = false
@@ -92,6 +94,7 @@ export class ActiveRun {
     if (this.#aborted) return
     this.#aborted = reason
     this.#controller?.abort(reason)
+    this.onAbort?.()
   }
 
   /** Proves that the lease is still live, and extends it. Throws `lease_lost` if it is not. */

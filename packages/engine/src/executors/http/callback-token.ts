@@ -1,15 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { isJobId, shardOfJob } from '../../job/ids.ts'
+import { parseRunId, runIdOf, shardOfJob } from '../../job/ids.ts'
 import type { Fence } from '../../leases/lease.ts'
+import { hmacOf } from './signature.ts'
 
-/** Version, job id, nominal time, attempt and holder; then the first half of their HMAC-SHA256. */
-const VERSION = 1
-const SIGNED_BYTES = 1 + 16 + 8 + 4 + 8
-const MAC_BYTES = 16
-const TOKEN_LENGTH = Math.ceil(((SIGNED_BYTES + MAC_BYTES) * 8) / 6)
+/** Of 192 bits; the whole digest would only make the address longer. */
+const MAC_CHARACTERS = 32
 const PURPOSE = 'belfry callback token'
+const ATTEMPT_AND_HOLDER = /^([1-9]\d{0,8})\.(\d{1,19})$/
 
-/** Whoever has the token of an attempt may end that attempt, and nothing else. It is opaque, and cannot be made up. */
+/** Whoever has the token of an attempt may end that attempt, and nothing else: it is the fence, and cannot be made up. */
 export class CallbackTokens {
   readonly #key: Buffer
 
@@ -19,36 +18,26 @@ export class CallbackTokens {
   }
 
   sign({ jobId, nominalAt, attempt, holder }: Fence): string {
-    const bytes = Buffer.allocUnsafe(SIGNED_BYTES + MAC_BYTES)
-    bytes[0] = VERSION
-    bytes.write(jobId.replaceAll('-', ''), 1, 'hex')
-    bytes.writeBigInt64BE(BigInt(nominalAt), 17)
-    bytes.writeInt32BE(attempt, 25)
-    bytes.writeBigInt64BE(BigInt(holder), 29)
-    this.#mac(bytes.subarray(0, SIGNED_BYTES)).copy(bytes, SIGNED_BYTES, 0, MAC_BYTES)
-    return bytes.toString('base64url')
+    const signed = `${runIdOf(jobId, nominalAt)}.${attempt}.${holder}`
+    return `${signed}.${this.#mac(signed)}`
   }
 
   /** Null: nobody signed it. */
   read(token: string): Fence | null {
-    if (typeof token !== 'string' || token.length !== TOKEN_LENGTH) return null
-    const bytes = Buffer.from(token, 'base64url')
-    if (bytes.length !== SIGNED_BYTES + MAC_BYTES || bytes[0] !== VERSION) return null
-    const mac = this.#mac(bytes.subarray(0, SIGNED_BYTES)).subarray(0, MAC_BYTES)
-    if (!timingSafeEqual(mac, bytes.subarray(SIGNED_BYTES))) return null
-    const hex = bytes.toString('hex', 1, 17)
-    const jobId = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
-    if (!isJobId(jobId)) return null
-    return {
-      shard: shardOfJob(jobId),
-      jobId,
-      nominalAt: Number(bytes.readBigInt64BE(17)),
-      attempt: bytes.readInt32BE(25),
-      holder: bytes.readBigInt64BE(29).toString(),
-    }
+    if (typeof token !== 'string' || /[^\w.-]/.test(token)) return null
+    const end = token.lastIndexOf('.')
+    const mac = Buffer.from(token.slice(end + 1))
+    if (end < 0 || mac.length !== MAC_CHARACTERS) return null
+    const signed = token.slice(0, end)
+    if (!timingSafeEqual(Buffer.from(this.#mac(signed)), mac)) return null
+    const [jobId = '', nominal = '', ...rest] = signed.split('.')
+    const run = parseRunId(`${jobId}.${nominal}`)
+    const [, attempt, holder] = ATTEMPT_AND_HOLDER.exec(rest.join('.')) ?? []
+    if (!run || attempt === undefined || holder === undefined) return null
+    return { ...run, shard: shardOfJob(run.jobId), attempt: Number(attempt), holder }
   }
 
-  #mac(signed: Buffer): Buffer {
-    return createHmac('sha256', this.#key).update(signed).digest()
+  #mac(signed: string): string {
+    return hmacOf(this.#key, signed, null, 'base64url').slice(0, MAC_CHARACTERS)
   }
 }

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { ConnectTimings } from './connector.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
+import type { CallSignal } from './http-call.ts'
 
 /** Nobody looks at more; a target that sends more is cut off. */
 const MAX_READ_BYTES = 1024 * 1024
@@ -43,7 +44,7 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
   #abort: ((error?: Error) => void) | null = null
   #resolve!: () => void
 
-  constructor(deps: { clock: Clock; deadlines: Deadlines }, until: { deadline: Instant; signal: AbortSignal | null }) {
+  constructor(deps: { clock: Clock; deadlines: Deadlines }, until: { deadline: Instant; signal: CallSignal | null }) {
     this.#clock = deps.clock
     this.#deadlines = deps.deadlines
     this.deadline = until.deadline
@@ -113,7 +114,7 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
     this.#end('error')
   }
 
-  #listen(signal: AbortSignal): void {
+  #listen(signal: CallSignal): void {
     const cancel = () => this.#breakOff('canceled')
     signal.addEventListener('abort', cancel)
     this.#unlisten = () => signal.removeEventListener('abort', cancel)

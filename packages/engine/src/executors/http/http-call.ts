@@ -6,6 +6,13 @@ import type { ResponseRecord } from './response-record.ts'
 import type { TraceParents } from './trace-parent.ts'
 import type { Transport } from './transport.ts'
 
+/** What a call needs of an `AbortSignal`; a real one costs more than the rest of the call's preparation. */
+export interface CallSignal {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
 /** One attempt of a run whose target is an HTTP call. */
 export interface HttpCall {
   target: HttpTarget
@@ -19,7 +26,7 @@ export interface HttpCall {
   attempt: number
   /** The whole attempt ends here, whatever it is doing. */
   deadline: Instant
-  signal: AbortSignal | null
+  signal: CallSignal | null
   /** Where a target that answered 202 with `Belfry-Callback: wait` reports the end. */
   callbackUrl?: string
   traceparent?: string

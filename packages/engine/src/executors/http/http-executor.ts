@@ -5,7 +5,7 @@ import type { ActiveRun } from '../handlers/active-run.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Circuit, CircuitSettings, Health } from './circuit.ts'
 import { type Circuits, circuitKey } from './circuits.ts'
-import type { HttpCall, HttpDeps, HttpEnd } from './http-call.ts'
+import type { CallSignal, HttpCall, HttpDeps, HttpEnd } from './http-call.ts'
 import { type HttpResult, healthOf } from './judge-http.ts'
 import { ORIGIN_SLOTS, OriginSlots, type OriginSlotsSettings } from './origin-slots.ts'
 import { perform } from './perform.ts'
@@ -132,11 +132,32 @@ export class HttpExecutor {
       nominalAt: lease.nominalAt,
       attempt: lease.attempt,
       deadline: lease.deadline,
-      signal: run.signal,
+      signal: new RunSignal(run),
       callbackUrl: `${this.#deps.publicUrl()}/v1/callbacks/${this.#deps.callbacks.tokenOf(lease)}`,
     }
     if (definition.payloadRef !== undefined) call.payloadRef = definition.payloadRef
     return call
+  }
+}
+
+/** A call has one listener. */
+class RunSignal implements CallSignal {
+  readonly #run: ActiveRun
+
+  constructor(run: ActiveRun) {
+    this.#run = run
+  }
+
+  get aborted(): boolean {
+    return this.#run.aborted !== null
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#run.onAbort = listener
+  }
+
+  removeEventListener(): void {
+    this.#run.onAbort = null
   }
 }
 

@@ -13,9 +13,13 @@ export interface OriginSlotsSettings {
 export const ORIGIN_SLOTS: OriginSlotsSettings = { perOrigin: 256, total: 1_000 }
 
 /** A run waits here for a slot that is to be free within this; otherwise its place in the executor is worth more. */
-const WORTH_WAITING_MS = 500
+const WORTH_WAITING_MS = 2_000
+/** An origin is called for the first time: before this nothing is known of how quick it is. */
+const UNKNOWN_MS = 3_000
 /** Longer than it should have been: the origin became slow while it waited. */
-const LONGEST_WAIT_MS = 1_000
+const LONGEST_WAIT_MS = 5_000
+/** Sending away costs a lease and a row each. What is over waits here, however slow the origin is. */
+const MAX_SENT_PER_SECOND = 2_000
 const RATE_SPAN_MS = 2_000
 const RATE_BUCKETS = 8
 const COME_BACK_MS = 100
@@ -31,6 +35,7 @@ class Origin {
   active = 0
   readonly waiting: Waiter[] = []
   readonly ended = new SlidingCounts(RATE_SPAN_MS, RATE_BUCKETS)
+  readonly sent = new SlidingCounts(1_000, 4)
   readonly line = new ReturnLine()
   /** Since when calls have been under way without a pause, and when one last ended. */
   busySince: Instant = 0
@@ -75,7 +80,10 @@ export class OriginSlots {
       this.#begin(origin, now)
       return true
     }
-    if (!this.#isWorthWaiting(origin, now)) return false
+    if (!this.#isWorthWaiting(origin, now) && origin.sent.at(now).first < MAX_SENT_PER_SECOND) {
+      origin.sent.addFirst(now)
+      return false
+    }
     return new Promise((settle) => {
       origin.waiting.push({ since: now, settle })
       origin.timer ??= this.#deps.clock.timer(LONGEST_WAIT_MS, () => this.#sendAway(origin))
@@ -123,8 +131,7 @@ export class OriginSlots {
 
   #isWorthWaiting(origin: Origin, now: Instant): boolean {
     const rate = origin.rate(now)
-    // Its first calls have not had the time to end yet.
-    if (rate === 0) return origin.quietMs(now) < WORTH_WAITING_MS
+    if (rate === 0) return origin.quietMs(now) < UNKNOWN_MS
     return ((origin.waiting.length + 1) * 1_000) / rate <= WORTH_WAITING_MS
   }
 

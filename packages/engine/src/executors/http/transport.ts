@@ -5,6 +5,7 @@ import { AddressGuard } from './address-guard.ts'
 import { guardedConnector, type Resolve } from './connector.ts'
 import { Deadlines } from './deadlines.ts'
 import { Exchange } from './exchange.ts'
+import type { CallSignal } from './http-call.ts'
 import { TargetUrls } from './target-url.ts'
 
 export interface TransportOptions {
@@ -60,7 +61,7 @@ export class Transport {
   }
 
   /** Begins an exchange: its deadline and its signal hold from here on, while the request is still being prepared. */
-  open(until: { deadline: Instant; signal: AbortSignal | null }): Exchange {
+  open(until: { deadline: Instant; signal: CallSignal | null }): Exchange {
     return new Exchange({ clock: this.#clock, deadlines: this.#deadlines }, until)
   }
 
