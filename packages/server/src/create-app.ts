@@ -21,6 +21,8 @@ export interface AppOptions {
   clock?: Clock
   /** A request that has not arrived whole by then is cut off. */
   requestTimeoutMs?: number
+  /** A node without the role `api` says only how it is. */
+  serves?: 'everything' | 'health'
 }
 
 const BODY_LIMIT_BYTES = 1_048_576
@@ -86,8 +88,10 @@ export async function createApp(options: AppOptions): Promise<App> {
 
   await describeRoutes(app)
   healthRoutes(app, service)
-  allRoutes(app, { limiter, clock, service })
-  openApiRoutes(app)
+  if (options.serves !== 'health') {
+    allRoutes(app, { limiter, clock, service })
+    openApiRoutes(app)
+  }
   await app.ready()
   return app
 }

@@ -15,6 +15,8 @@ export interface ServerOptions {
   logger?: Logger
   /** A request that has not arrived whole by then is cut off; 30 s unless given. */
   requestTimeoutMs?: number
+  /** A node without the role `api` says only how it is. */
+  serves?: 'everything' | 'health'
 }
 
 export interface Server {

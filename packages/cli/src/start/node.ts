@@ -44,7 +44,13 @@ async function listen(
   belfry: () => Belfry | null,
 ): Promise<Server> {
   try {
-    return await startServer({ belfry, adminKey, port: options.port, logger })
+    return await startServer({
+      belfry,
+      adminKey,
+      port: options.port,
+      logger,
+      serves: options.roles.includes('api') ? 'everything' : 'health',
+    })
   } catch (error) {
     throw portFailure(options.port, error)
   }
