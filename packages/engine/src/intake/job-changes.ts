@@ -66,9 +66,9 @@ export class JobChanges {
 
   async pause(jobId: string, reason: string | null, by: string): Promise<{ status: JobStatus }> {
     return this.#change(jobId, by, async (tx, { job, timer, record, now }) => {
+      const active = this.#mustHaveFuture(job, timer)
       if (job.status === JOB_STATUS.paused) return { status: 'paused' }
-      this.#mustHaveFuture(job, timer)
-      await writeTimer(tx, { ...(timer as LockedTimer), dueAt: FOREVER })
+      await writeTimer(tx, { ...active, dueAt: FOREVER })
       await writeJob(tx, { ...job, status: JOB_STATUS.paused, pauseReason: reason }, now)
       await record('pause', statusOf(job), { status: 'paused', reason })
       return { status: 'paused' }
@@ -78,11 +78,8 @@ export class JobChanges {
   /** From now on, unless asked otherwise: what fell into the pause is one skip. */
   async resume(jobId: string, by: string): Promise<{ status: JobStatus }> {
     return this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
-      if (job.status !== JOB_STATUS.paused) {
-        this.#mustHaveFuture(job, timer)
-        return { status: 'active' }
-      }
-      const paused = timer as LockedTimer
+      const paused = this.#mustHaveFuture(job, timer)
+      if (job.status !== JOB_STATUS.paused) return { status: 'active' }
       await writeJob(tx, { ...job, status: JOB_STATUS.active, pauseReason: null }, now)
       if (paused.scheduleId === null || paused.nominalAt === null) {
         const dueAt = Math.max(now, paused.nominalAt ?? now)
@@ -142,7 +139,9 @@ export class JobChanges {
         throw new BelfryError('already_finished', `job ${jobId} has finished already`)
       }
       ready.length = 0
-      if (!job.oneOff) await writeJob(tx, { ...job, status: JOB_STATUS.canceled, pauseReason: null }, now)
+      // How a one-off ended is told by its history; what it keeps must not say that it is still paused.
+      if (!job.oneOff || job.status === JOB_STATUS.paused)
+        await writeJob(tx, { ...job, status: JOB_STATUS.canceled, pauseReason: null }, now)
       await this.#freeName(tx, job)
       await record('cancel', statusOf(job), { status: 'canceled', running })
       return { status: 'canceled' as const, asked }

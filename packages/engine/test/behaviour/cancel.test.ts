@@ -42,6 +42,16 @@ test('a run in backoff that is canceled is gone, with its attempts kept and a la
   expect((await kit.deadLetters.list()).items).toEqual([])
 })
 
+test('a paused one-off that is canceled is canceled, and can be neither resumed nor paused again', async () => {
+  const { kit } = await startKit()
+  const { jobId } = await kit.jobs.create({ queue: 'emails', payload: 1, delay: '10m' })
+  await kit.jobs.pause(jobId)
+  expect(await kit.jobs.cancel(jobId)).toEqual({ status: 'canceled' })
+  expect(await kit.jobs.get(jobId)).toMatchObject({ status: 'canceled', pausedAt: null })
+  await expect(kit.jobs.resume(jobId)).rejects.toMatchObject({ code: 'already_finished' })
+  await expect(kit.jobs.pause(jobId)).rejects.toMatchObject({ code: 'already_finished' })
+})
+
 test('a delayed job that is canceled never runs and leaves a history row with the number 0', async () => {
   const { kit } = await startKit()
   const seen = await record(kit, 'emails')
