@@ -46,8 +46,10 @@ export function answerError(logger: Logger) {
       const { code, message, cause } = known
       logger.warn('a request was refused', { requestId: request.id, route: routeOf(request), code, message, cause })
     }
-    // Its body has been read to the end, so that the connection can go on.
-    if (known.code === 'invalid_json') reply.removeHeader('connection')
+    // Fastify would close the connection. But the body of `invalid_json` has been read to the end; and what still comes of
+    // a body that is too large is thrown away for as long as a request may take, because closing with bytes unread
+    // resets the connection, and the client would never learn why.
+    if (known.code === 'invalid_json' || known.code === 'body_too_large') reply.removeHeader('connection')
     return sendProblem(reply, known)
   }
 }

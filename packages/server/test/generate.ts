@@ -19,6 +19,7 @@ export class Generator {
     const schema = this.#document.resolve(given)
     const examples = schema.examples ?? (schema.example === undefined ? [] : [schema.example])
     if (examples.length > 0 && chance.happens(0.3)) return structuredClone(chance.pick(examples))
+    if (examples.length > 0 && depth === 0 && chance.happens(0.5)) return this.#varied(schema, chance.pick(examples))
     if ('const' in schema) return schema.const
     if (schema.enum) return chance.pick(schema.enum)
     const choices = schema.anyOf ?? schema.oneOf
@@ -43,6 +44,14 @@ export class Generator {
       default:
         return this.#anything(depth)
     }
+  }
+
+  /** An example with one field more, or with another value in one. */
+  #varied(schema: Schema, example: unknown): unknown {
+    const fields = Object.entries(schema.properties ?? {})
+    if (typeof example !== 'object' || example === null || fields.length === 0) return structuredClone(example)
+    const [name, property] = this.#chance.pick(fields)
+    return { ...structuredClone(example), [name]: this.valid(property, 1) }
   }
 
   /** Nothing that need not be there: for tests that want an answer other than a complaint about the body. */

@@ -131,10 +131,11 @@ const IN_BODIES: Record<string, { kind: string; hold(value: string): unknown }> 
   tenantId: { kind: 'tenants', hold: Number },
 }
 
-const served = new Set<string>()
+const served = new WeakMap<Api, Set<string>>()
 function serveFailing({ api, name }: Owner): void {
-  if (served.has(name)) return
-  served.add(name)
+  const names = served.get(api) ?? new Set()
+  if (names.has(name)) return
+  served.set(api, names.add(name))
   const fail = () => Promise.reject(new Error('fails always'))
   api.belfry.handle(FAILS, fail, { tenant: name })
 }
