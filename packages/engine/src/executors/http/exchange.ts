@@ -2,7 +2,13 @@ import type { Dispatcher } from 'undici'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { ConnectTimings } from './connector.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
-import type { CallSignal } from './http-call.ts'
+
+/** What a call needs of an `AbortSignal`; a real one costs more than the rest of the call's preparation. */
+export interface CallSignal {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
 
 /** Nobody looks at more; a target that sends more is cut off. */
 const MAX_READ_BYTES = 1024 * 1024

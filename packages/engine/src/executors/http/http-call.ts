@@ -1,17 +1,11 @@
 import type { HttpTarget } from '../../job/definition.ts'
 import type { FailureClass } from '../../job/states.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { CallSignal } from './exchange.ts'
 import type { OAuthTokens } from './oauth-tokens.ts'
 import type { ResponseRecord } from './response-record.ts'
 import type { TraceParents } from './trace-parent.ts'
 import type { Transport } from './transport.ts'
-
-/** What a call needs of an `AbortSignal`; a real one costs more than the rest of the call's preparation. */
-export interface CallSignal {
-  readonly aborted: boolean
-  addEventListener(type: 'abort', listener: () => void): void
-  removeEventListener(type: 'abort', listener: () => void): void
-}
 
 /** One attempt of a run whose target is an HTTP call. */
 export interface HttpCall {

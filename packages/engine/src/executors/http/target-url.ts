@@ -1,6 +1,7 @@
 import type { AddressGuard } from './address-guard.ts'
 
 export interface TargetUrl {
+  /** `scheme://host:port`, without a port that is the scheme's own. Templates cannot change it: none may stand there. */
   origin: string
   path: string
   /** Why it may not be called. */
@@ -33,11 +34,6 @@ export class TargetUrls {
     if (!url) return { origin: '', path: '', refusal: 'the URL cannot be read' }
     return { origin: url.origin, path: url.pathname + url.search, refusal: this.#guard.refusalOfUrl(url) }
   }
-}
-
-/** `scheme://host:port` of a target, without a port that is the scheme's own. Templates cannot change it: none may stand there. */
-export function originOf(url: string): string {
-  return parsed(url)?.origin ?? url
 }
 
 function parsed(text: string): URL | null {

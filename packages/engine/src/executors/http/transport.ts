@@ -1,11 +1,10 @@
-import { lookup } from 'node:dns/promises'
 import { Agent } from 'undici'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { AddressGuard } from './address-guard.ts'
 import { guardedConnector, type Resolve } from './connector.ts'
 import { Deadlines } from './deadlines.ts'
-import { Exchange } from './exchange.ts'
-import type { CallSignal } from './http-call.ts'
+import { type CallSignal, Exchange } from './exchange.ts'
+import { dnsResolver, resolveLikeSystem } from './resolve-name.ts'
 import { TargetUrls } from './target-url.ts'
 
 export interface TransportOptions {
@@ -14,7 +13,7 @@ export interface TransportOptions {
   allowPrivateTargets: boolean
   /** Connections per origin; default 256. */
   connectionsPerOrigin?: number
-  /** How names become addresses; default the system's way. */
+  /** How names become addresses; default by asking the name servers, or in development the system's way. */
   resolve?: Resolve
 }
 
@@ -54,7 +53,7 @@ export class Transport {
       connect: guardedConnector({
         clock,
         guard,
-        resolve: resolve ?? ((hostname) => lookup(hostname, { all: true })),
+        resolve: resolve ?? (allowPrivateTargets ? resolveLikeSystem : dnsResolver()),
         caller: () => this.#dispatching,
       }),
     })
