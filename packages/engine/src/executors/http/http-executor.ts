@@ -4,8 +4,9 @@ import type { Random } from '../../runtime/random.ts'
 import type { ActiveRun } from '../handlers/active-run.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Circuit, CircuitSettings, Health } from './circuit.ts'
-import { type Circuits, circuitKey } from './circuits.ts'
-import type { CallSignal, HttpCall, HttpDeps, HttpEnd } from './http-call.ts'
+import { type Circuits, circuitKey, openCircuitError } from './circuits.ts'
+import type { CallSignal } from './exchange.ts'
+import type { HttpCall, HttpDeps, HttpEnd } from './http-call.ts'
 import { type HttpResult, healthOf } from './judge-http.ts'
 import { ORIGIN_SLOTS, OriginSlots, type OriginSlotsSettings } from './origin-slots.ts'
 import { perform } from './perform.ts'
@@ -101,8 +102,7 @@ export class HttpExecutor {
     if (circuits.isStale(now)) await circuits.read()
     if (circuit.open === null) return { circuit, generation: circuit.generation, probe: null }
     const admitted = await circuits.admit(circuit, run.lease.deadline)
-    if (admitted.kind === 'wait')
-      return { kind: 'held', until: admitted.until, error: `the circuit of ${origin} is open` }
+    if (admitted.kind === 'wait') return { kind: 'held', until: admitted.until, error: openCircuitError(origin) }
     return { circuit, generation: circuit.generation, probe: admitted.kind === 'probe' ? admitted : null }
   }
 
