@@ -62,16 +62,17 @@ export class Auth {
         done(new BelfryError('database_unavailable', 'this node is starting and waits for its database'))
         return
       }
-      this.#callerOf(service, request)
-        .then(async (caller) => {
-          if (!allows(caller.scopes, scope)) throw new BelfryError('forbidden', `this needs a key with scope ${scope}`)
-          await this.#options.limiter.admit(service, caller, reply)
-          request.caller = caller
-          request.service = service
-          request.tenant = service.tenant(caller)
-        })
-        .then(() => done(), done)
+      this.#admit(service, request, reply, scope).then(() => done(), done)
     }
+  }
+
+  async #admit(service: Service, request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
+    const caller = await this.#callerOf(service, request)
+    if (!allows(caller.scopes, scope)) throw new BelfryError('forbidden', `this needs a key with scope ${scope}`)
+    await this.#options.limiter.admit(service, caller, reply)
+    request.caller = caller
+    request.service = service
+    request.tenant = service.tenant(caller)
   }
 
   async #callerOf(service: Service, request: FastifyRequest): Promise<Caller> {

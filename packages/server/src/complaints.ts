@@ -43,9 +43,9 @@ function complaintsOfOne(schema: TSchema, error: TLocalizedValidationError, valu
       return []
     case 'additionalProperties': {
       const known = Object.keys((valueAt(schema, schemaPath.slice(1)) as { properties?: object }).properties ?? {})
-      return error.params.additionalProperties.map((name) =>
-        complaint(joined(path, name), 'there is no such field', nearestName(name, known)),
-      )
+      return error.params.additionalProperties
+        .slice(0, MAX_COMPLAINTS)
+        .map((name) => complaint(joined(path, name), 'there is no such field', nearestName(name, known)))
     }
     case 'required':
       return error.params.requiredProperties.map((name) => complaint(joined(path, name), 'is missing'))

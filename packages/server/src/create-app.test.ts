@@ -1,30 +1,34 @@
 import { request } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import { silentLogger } from '@belfry/engine'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { App } from './app.ts'
 import { createApp } from './create-app.ts'
 import type { Service } from './service.ts'
 
 const KEY = 'k'.repeat(32)
 
-/** Routes and rules without an engine: whatever reaches it is refused or fails on purpose. */
-async function setup(service: Partial<Service> = {}) {
-  const errors: [string, Record<string, unknown> | undefined][] = []
+/** The engine of the moment: whatever reaches it is refused or fails on purpose. */
+let engine: Service
+let app: App
+const errors: [string, Record<string, unknown> | undefined][] = []
+
+beforeAll(async () => {
   const logger = {
-    debug() {},
-    info() {},
-    warn() {},
-    error: (message: string, fields?: Record<string, unknown>) => void errors.push([message, fields]),
+    ...silentLogger,
+    error: (message: string, fields?: object) => void errors.push([message, { ...fields }]),
   }
+  // Made once: it takes a while to compile the schemas of all routes.
+  app = await createApp({ service: () => engine, adminKey: KEY, logger, requestTimeoutMs: 300 })
+})
+afterAll(() => app.close())
+
+function setup(service: Partial<Service> = {}) {
   const admin = {
     tenants: { quotasOf: async () => ({}), byName: async () => null },
     apiKeys: { authenticate: async () => null },
   }
-  const app = await createApp({
-    service: () => ({ admin, tenant: () => ({}), ...service }) as never,
-    adminKey: KEY,
-    logger,
-    requestTimeoutMs: 300,
-  })
-  onTestFinished(() => app.close())
+  engine = { admin, tenant: () => ({}), ...service } as never
+  errors.length = 0
   const send = (
     line: string,
     {
@@ -49,7 +53,7 @@ async function setup(service: Partial<Service> = {}) {
 }
 
 test('what is not there is a problem of 404, what has another method one of 405 that names the right ones', async () => {
-  const t = await setup()
+  const t = setup()
   const nowhere = await t.send('GET /nowhere?secret=1')
   expect(nowhere.statusCode).toBe(404)
   expect(nowhere.json()).toMatchObject({ code: 'not_found', detail: 'there is no GET /nowhere' })
@@ -62,7 +66,7 @@ test('what is not there is a problem of 404, what has another method one of 405 
 })
 
 test('answers are not kept or sniffed, and carry an id: the one that came with the request, if it is a word', async () => {
-  const t = await setup()
+  const t = setup()
   const own = await t.send('GET /nowhere')
   expect(own.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
   expect(own.headers['x-request-id']).toMatch(/^[0-9a-f]{12}-/)
@@ -73,7 +77,7 @@ test('answers are not kept or sniffed, and carry an id: the one that came with t
 })
 
 test('without a key nothing is told, not even whether the body is right', async () => {
-  const t = await setup()
+  const t = setup()
   const none = await t.send('POST /v1/jobs', { body: '{', key: null })
   expect(none.statusCode).toBe(401)
   expect(none.headers['www-authenticate']).toBe('Bearer realm="belfry"')
@@ -84,9 +88,9 @@ test('without a key nothing is told, not even whether the body is right', async 
 })
 
 test('a node whose engine has not started answers 503 on every route that needs it', async () => {
-  const app = await createApp({ service: () => null, adminKey: KEY })
-  onTestFinished(() => app.close())
-  const answer = await app.inject({ url: '/v1/jobs', headers: { authorization: `Bearer ${KEY}` } })
+  const waiting = await createApp({ service: () => null, adminKey: KEY })
+  onTestFinished(() => waiting.close())
+  const answer = await waiting.inject({ url: '/v1/jobs', headers: { authorization: `Bearer ${KEY}` } })
   expect([answer.statusCode, answer.json().code, answer.headers['retry-after']]).toEqual([
     503,
     'database_unavailable',
@@ -95,7 +99,7 @@ test('a node whose engine has not started answers 503 on every route that needs 
 })
 
 test('a tenant that the header names must be there', async () => {
-  const t = await setup()
+  const t = setup()
   const answer = await t.send('GET /v1/jobs', { headers: { 'belfry-tenant': 'nobody' } })
   expect([answer.statusCode, answer.json().code]).toEqual([404, 'not_found'])
 })
@@ -114,7 +118,7 @@ test.each([
   ['of objects in objects', `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`, 'invalid_request', 422],
   ['of more than a megabyte', `"${'x'.repeat(1_100_000)}"`, 'body_too_large', 413],
 ])('a body %s is refused', async (_what, body, code, status) => {
-  const t = await setup()
+  const t = setup()
   const answer = await t.send('POST /v1/jobs', { body })
   expect([answer.statusCode, answer.json().code]).toEqual([status, code])
   expect(t.errors).toEqual([])
@@ -128,7 +132,7 @@ test('equal keys of different objects, escaped quotes and keys named __proto__ a
       return { jobId: 'j', status: 'active', nextRunAt: null, deduplicated: false }
     },
   }
-  const t = await setup({ tenant: () => ({ jobs }) as never })
+  const t = setup({ tenant: () => ({ jobs }) as never })
   const body =
     '{ "a" : {"x":1}, "b":{"x":"\\"x\\":1 \\\\"}, "__proto__":{"polluted":true}, "c":["x","x",":"], "\\u0061b":1 }'
   expect((await t.send('POST /v1/jobs', { body })).statusCode).toBe(201)
@@ -137,7 +141,7 @@ test('equal keys of different objects, escaped quotes and keys named __proto__ a
 })
 
 test('only JSON in UTF-8 is read', async () => {
-  const t = await setup()
+  const t = setup()
   for (const type of [
     'text/plain',
     'application/x-www-form-urlencoded',
@@ -155,7 +159,7 @@ test('only JSON in UTF-8 is read', async () => {
 })
 
 test('everything that is wrong with a query or a body is named, with what was probably meant', async () => {
-  const t = await setup()
+  const t = setup()
   const query = await t.send('GET /v1/jobs?limt=5&status=actve&limit=1.5')
   expect(query.statusCode).toBe(422)
   expect(query.json().errors).toEqual([
@@ -177,7 +181,7 @@ test('everything that is wrong with a query or a body is named, with what was pr
 })
 
 test('a body with many mistakes gets an answer of bounded length', async () => {
-  const t = await setup()
+  const t = setup()
   const body = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`${'x'.repeat(50)}${i}`, i]))
   const answer = await t.send('POST /v1/jobs/actions', { body })
   expect(answer.json().errors.length).toBeLessThanOrEqual(100)
@@ -192,7 +196,7 @@ test('an optional body may be left out, and is checked if it is there', async ()
       return { status: 'paused' }
     },
   }
-  const t = await setup({ tenant: () => ({ jobs }) as never })
+  const t = setup({ tenant: () => ({ jobs }) as never })
   expect((await t.send('POST /v1/jobs/x/pause')).json()).toEqual({ status: 'paused' })
   expect((await t.send('POST /v1/jobs/x/pause', { body: { reason: 'late' } })).statusCode).toBe(200)
   expect((await t.send('POST /v1/jobs/x/pause', { body: { raeson: 'late' } })).json().errors[0].suggestion).toBe(
@@ -205,7 +209,7 @@ test('an optional body may be left out, and is checked if it is there', async ()
 })
 
 test('an unexpected error is logged under the id that the answer names, and nothing of it is told', async () => {
-  const t = await setup({
+  const t = setup({
     tenant: () => ({ jobs: { get: () => Promise.reject(new Error('password is hunter2')) } }) as never,
   })
   const answer = await t.send('GET /v1/jobs/x')
@@ -219,13 +223,13 @@ test('an unexpected error is logged under the id that the answer names, and noth
 })
 
 test('an address that is no URL is refused as a problem', async () => {
-  const t = await setup()
+  const t = setup()
   const answer = await t.send('GET /v1/jobs/%zz')
   expect([answer.statusCode, answer.json().code]).toEqual([422, 'invalid_request'])
 })
 
 test('a body that does not arrive is cut off with 408', async () => {
-  const t = await setup()
+  const t = setup()
   await t.app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = t.app.server.address() as { port: number }
   const status = await new Promise((resolve, reject) => {

@@ -60,8 +60,8 @@ function knownError(error: unknown): BelfryError | null {
   const known = code === undefined ? undefined : OF_FASTIFY[code]
   if (known) return new BelfryError(known[0], known[1])
   const isRefused = code?.startsWith('FST_') && statusCode !== undefined && statusCode >= 400 && statusCode < 500
-  // A body that broke off has no code of Fastify's, but the connection's.
-  const isBrokenOff = code === 'ECONNRESET' || code === 'ECONNABORTED'
+  // A body that broke off has the connection's code, and Fastify's word that the client is to blame.
+  const isBrokenOff = statusCode === 400 && (code === 'ECONNRESET' || code === 'ECONNABORTED')
   return isRefused || isBrokenOff ? new BelfryError('invalid_request', 'the request cannot be read') : null
 }
 
