@@ -199,6 +199,18 @@ test('a circuit that is closed by hand lets calls through, and is closed once', 
   expect(t.target.seen).toHaveLength(3)
 })
 
+test('what waited for a circuit that is closed by hand goes on from then on, one after the other', async () => {
+  const t = await setup()
+  await t.open()
+  await t.call(30)
+  await t.settle()
+  t.target.answer = ok
+  await t.node.engine.http.circuits.reset(1, t.target.url)
+  await t.pass(4 * SECOND)
+  expect(t.target.seen).toHaveLength(30)
+  expect(new Set(t.target.seen.map(({ at }) => at)).size).toBe(30)
+})
+
 test('a run whose retry policy does not let it live so long ends instead of waiting', async () => {
   const t = await setup()
   await t.open()

@@ -8,6 +8,7 @@ import { Jobs } from '../../src/jobs.ts'
 import { Runs } from '../../src/runs.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
+import { pause } from '../../src/runtime/pause.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { Database } from '../../src/store/database.ts'
 import { prepareSchema } from '../../src/store/prepare-schema.ts'
@@ -164,7 +165,7 @@ async function startNode(options: {
   /** Calls take real time: ends when all have ended that can without the clock. */
   const rest = async (): Promise<void> => {
     for (let quietMs = 0, before = -1; quietMs < 60; ) {
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      await pause(5)
       const now = active()
       if (now === 0) break
       quietMs = now === before ? quietMs + 5 : 0

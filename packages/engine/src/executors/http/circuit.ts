@@ -29,7 +29,7 @@ export type Health = 'well' | 'ill' | null
 
 const BUCKETS = 10
 /** Those who wait come back as fast as calls were made before it opened, at least so many a second. */
-const SLOWEST_RETURNS_PER_SECOND = 10
+export const SLOWEST_RETURNS_PER_SECOND = 10
 
 /** One target of one tenant, as this node sees it. While it is closed only this node's own attempts count. */
 export class Circuit {

@@ -1,9 +1,11 @@
+import { bringForward } from '../../attempts/bring-forward.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
 import type { Random } from '../../runtime/random.ts'
+import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Queryable } from '../../store/database.ts'
-import { CIRCUITS, Circuit, type CircuitSettings, type Health } from './circuit.ts'
+import { CIRCUITS, Circuit, type CircuitSettings, type Health, SLOWEST_RETURNS_PER_SECOND } from './circuit.ts'
 import {
   circuitsOfTenant,
   closeCircuit,
@@ -32,6 +34,7 @@ export type Admittance = { kind: 'go' } | { kind: 'probe'; until: Instant } | { 
 
 interface CircuitsDeps {
   db: Queryable
+  wakeups: Wakeups
   clock: Clock
   random: Random
   logger: Logger
@@ -175,15 +178,24 @@ export class Circuits implements Step {
     }))
   }
 
-  /** Closes it by hand, as if a probe had gone well; false if it was closed. Other nodes know within a second. */
+  /**
+   * Closes it by hand, as if a probe had gone well; false if it was closed. What waits for it comes back from now on, one
+   * after the other. Other nodes know within a second.
+   */
   async reset(tenantId: number, origin: string): Promise<boolean> {
-    const wasOpen = await closeCircuit(this.#deps.db, { tenantId, origin })
+    const { db, clock, wakeups } = this.#deps
+    const wasOpen = await closeCircuit(db, { tenantId, origin })
     const circuit = this.#circuits.get(circuitKey(tenantId, origin))
+    const spacingMs = 1_000 / (circuit?.returnsPerSecond ?? SLOWEST_RETURNS_PER_SECOND)
     if (circuit) {
       circuit.lastChange = ++this.#changes
       circuit.setClosed()
     }
-    return wasOpen
+    if (!wasOpen) return false
+    const held = { tenantId, error: openCircuitError(origin) }
+    for (const { shard, dueAt } of await bringForward(db, held, { now: clock.now(), spacingMs }))
+      wakeups.waiting(shard, dueAt)
+    return true
   }
 
   /** Removes what nobody has called for a day; answers how many. */
@@ -260,5 +272,8 @@ export class Circuits implements Step {
       if (!circuit.open && now - circuit.usedAt > FORGET_MS) this.#circuits.delete(key)
   }
 }
+
+/** Why a run waits; those that do so for one circuit are found again by it. */
+export const openCircuitError = (origin: string): string => `the circuit of ${origin} is open`
 
 export const circuitKey = (tenantId: number, origin: string): string => `${tenantId} ${origin}`
