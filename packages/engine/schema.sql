@@ -152,7 +152,7 @@ create table runs (
   has_dependents   boolean not null,
   primary key (shard, job_id, nominal_at)
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
-create index runs_by_tenant on runs (tenant_id, job_id, nominal_at);
+create index runs_by_tenant on runs (tenant_id, job_id, nominal_at) where tenant_id <> 1;
 create index runs_leased on runs (lease_until) where state = 1;
 create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
 create index runs_ready_once on runs (queue_id, priority, turn) where state = 0 AND delivery = 1;

@@ -105,8 +105,9 @@ create table circuits (
   primary key (tenant_id, origin)
 );
 
--- A tenant's runs in flight, for lists and counts: without it a tenant with few would walk those of all others.
-create index runs_by_tenant on runs (tenant_id, job_id, nominal_at);
+-- A tenant's runs in flight, for lists and counts: without it a tenant with few would walk those of all others. Not of the
+-- tenant `default`: it costs a sixth of what the database does for a run, and whoever has no other tenant does not pay.
+create index runs_by_tenant on runs (tenant_id, job_id, nominal_at) where tenant_id <> 1;
 
 -- What an HTTP target answered: headers, the first 4 KiB of the body, timings.
 alter table attempts add column response json;

@@ -22,9 +22,10 @@ export class Runs {
   }
 
   /** Live and finished ones in one list, a page at a time. */
-  async list(options: OfTenant<ListRuns> = {}): Promise<Page<RunSummary>> {
+  async list(options: OfTenant<Omit<ListRuns, 'shards'>> = {}): Promise<Page<RunSummary>> {
     const { tenant = 'default', ...request } = checkedOptions(options, LIST_OPTIONS)
-    return listRuns(this.#engine.db, { ...request, tenantId: await this.#engine.registry.tenantId(tenant) })
+    const { db, registry, shards } = this.#engine
+    return listRuns(db, { ...request, shards, tenantId: await registry.tenantId(tenant) })
   }
 
   /** What its handlers logged. */

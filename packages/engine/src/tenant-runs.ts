@@ -21,9 +21,9 @@ export class TenantRuns {
   }
 
   /** Live and finished ones in one list, a page at a time. */
-  async list(filter: Omit<ListRuns, 'tenantId'> = {}): Promise<Page<RunSummary>> {
-    const { lists, caller } = this.#scope
-    return listRuns(lists, { ...filter, tenantId: caller.tenantId })
+  async list(filter: Omit<ListRuns, 'tenantId' | 'shards'> = {}): Promise<Page<RunSummary>> {
+    const { lists, caller, engine } = this.#scope
+    return listRuns(lists, { ...filter, tenantId: caller.tenantId, shards: engine.shards })
   }
 
   async logs(runId: string): Promise<LogView[]> {

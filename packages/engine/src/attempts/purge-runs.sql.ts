@@ -1,19 +1,21 @@
+import { shardOfJob } from '../job/ids.ts'
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 /**
- * One batch of a tenant's runs in a queue that nobody performs, by `runs_by_tenant` from a point on; what somebody else holds
- * is passed over. Each leaves a history row with the number 0, as a canceled run does. The last row of the answer says
+ * One batch of a tenant's runs in a queue that nobody performs, by the primary key from a point on, so that all batches
+ * together walk the table once; what somebody else holds is passed over. Each leaves a history row with the number 0, as a canceled run does. The last row of the answer says
  * where the batch ended.
  */
 const PURGE = statement(
   'purge_runs',
   `with held as (
      select r.shard, r.job_id, r.nominal_at from belfry.runs r
-     where r.tenant_id = $1 and (r.job_id, r.nominal_at) > ($3::uuid, to_timestamp($4::float8 / 1000)) and r.queue_id = $2 and r.state <> ${RUN_STATE.leased}
-     order by r.job_id, r.nominal_at limit $6 for update skip locked
+     where (r.shard, r.job_id, r.nominal_at) > ($7::smallint, $3::uuid, to_timestamp($4::float8 / 1000)) and r.tenant_id = $1 and r.queue_id = $2
+       and r.state <> ${RUN_STATE.leased}
+     order by r.shard, r.job_id, r.nominal_at limit $6 for update skip locked
    ), gone as (
      delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
      returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause
@@ -24,7 +26,7 @@ const PURGE = statement(
      select g.nominal_at, g.due_at, to_timestamp($5::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.canceled}, null, g.cause, false,
        true from gone g
    )
-   select g.job_id, g.nominal_at from gone g order by g.job_id, g.nominal_at`,
+   select g.job_id, g.nominal_at from gone g order by g.shard, g.job_id, g.nominal_at`,
 )
 
 export interface PurgedBatch {
@@ -46,7 +48,10 @@ export async function purgeRuns(
   now: Instant,
 ): Promise<PurgedBatch> {
   const { jobId, nominalAt } = of.after ?? FIRST
-  const rows = await tx.query<[string, Instant]>(PURGE, [of.tenantId, of.queueId, jobId, nominalAt, now, of.limit])
+  const rows = await tx.query<[string, Instant]>(PURGE, [
+    ...[of.tenantId, of.queueId, jobId, nominalAt, now, of.limit],
+    of.after === null ? -1 : shardOfJob(jobId),
+  ])
   const last = rows.at(-1)
   return {
     purged: rows.length,

@@ -41,6 +41,8 @@ export interface HttpTarget {
 }
 
 export const DEFAULT_PRIORITY = 5
+/** The number of the tenant `default`, which is always there. */
+export const DEFAULT_TENANT = 1
 const DEFAULT_TIMEOUT_MS = 5 * 60_000
 const DEFAULT_HTTP_TIMEOUT_MS = 30_000
 export const DEFAULT_OVERLAP: Overlap = 'skip'

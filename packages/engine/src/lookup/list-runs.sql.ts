@@ -1,3 +1,4 @@
+import { DEFAULT_TENANT } from '../job/definition.ts'
 import { isJobId } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -29,22 +30,48 @@ import {
   stateOf,
 } from './run-view.ts'
 
+/** Live runs of each shard that one page of the tenant `default` looks at. */
+const SCANNED_PER_SHARD = 256
+
+/** Where live runs are read from, downwards from the cursor, and where that stopped. */
+interface LiveRuns {
+  live: string
+  horizon: string
+}
+
+/** By `runs_by_tenant`, which the planner takes only for a literal. */
+const BY_TENANT: LiveRuns = {
+  live: `select r.shard, r.job_id, r.nominal_at, r.due_at, r.queue_id, r.state, r.failures from belfry.runs r
+     where $2::boolean and r.tenant_id = $1 and r.tenant_id <> ${DEFAULT_TENANT} and (r.job_id, r.nominal_at) < ($3::uuid, to_timestamp($4::float8 / 1000))
+     order by r.job_id desc, r.nominal_at desc limit $10`,
+  horizon: `select l.job_id, l.nominal_at from live l where (select count(*) from live) = $10 order by l.job_id, l.nominal_at limit 1`,
+}
+/** The tenant `default` has no such index, which every run of an installation without tenants would pay for. */
+const BY_SHARD: LiveRuns = {
+  live: `select r.shard, r.job_id, r.nominal_at, r.due_at, r.queue_id, r.state, r.failures
+     from generate_series(0, case when $2::boolean then $18::int - 1 else -1 end) as of_shard (shard)
+     cross join lateral (
+       select r.shard, r.job_id, r.nominal_at, r.due_at, r.queue_id, r.state, r.failures from belfry.runs r
+       where r.shard = of_shard.shard and (r.job_id, r.nominal_at) < ($3::uuid, to_timestamp($4::float8 / 1000)) and r.tenant_id = $1
+       order by r.job_id desc, r.nominal_at desc limit ${SCANNED_PER_SHARD}) r`,
+  horizon: `select l.job_id, l.nominal_at from (
+       select l.job_id, l.nominal_at, row_number() over (partition by l.shard order by l.job_id desc, l.nominal_at desc) as place from live l) l
+     where l.place = ${SCANNED_PER_SHARD} order by l.job_id desc, l.nominal_at desc limit 1`,
+}
+
 /**
  * Live runs first, of the newest job first; then those that are over, the latest end first. One statement, so one snapshot:
  * a run that ends meanwhile is in one of the two.
  *
- * Live: `runs_by_tenant` downwards from the cursor. Over: `attempts_by_tenant`, day by day downwards from the cursor. Of each,
- * `$10` rows at most are looked at; where the live ones stopped is the horizon, and nothing behind it is shown yet. A run
- * is shown once, by the end that came last, and not at all while it is live again. Its time is its end, or when it is due.
+ * Of the live ones a bounded number is looked at, and nothing is shown below the point where that stopped (the horizon). Over:
+ * `attempts_by_tenant`, day by day downwards from the cursor, `$10` rows at most. A run is shown once, by the end that came
+ * last, and not at all while it is live again. Its time is its end, or when it is due.
  */
-const LIST = statement(
-  'list_runs',
+const listText = ({ live, horizon }: LiveRuns): string =>
   `with live as materialized (
-     select r.shard, r.job_id, r.nominal_at, r.due_at, r.queue_id, r.state, r.failures from belfry.runs r
-     where $2::boolean and r.tenant_id = $1 and (r.job_id, r.nominal_at) < ($3::uuid, to_timestamp($4::float8 / 1000))
-     order by r.job_id desc, r.nominal_at desc limit $10
+     ${live}
    ), horizon as materialized (
-     select l.job_id, l.nominal_at from live l where (select count(*) from live) = $10 order by l.job_id, l.nominal_at limit 1
+     ${horizon}
    ), past as materialized (
      select a.shard, a.job_id, a.nominal_at, a.finished_at, a.number, a.queue_id, a.outcome, a.final, a.failure_class from belfry.attempts a
      where $5::boolean and not exists (select from horizon) and a.tenant_id = $1 and a.finished_at <= to_timestamp($6::float8 / 1000)
@@ -59,6 +86,7 @@ const LIST = statement(
         and ($15::smallint is null or l.failures > 0 and $15 = (
           select a.failure_class from belfry.attempts a where a.shard = l.shard and a.job_id = l.job_id and a.nominal_at = l.nominal_at
             and a.finished_at >= l.nominal_at - interval '1 day' order by a.finished_at desc limit 1))
+        and not exists (select from horizon h where (l.job_id, l.nominal_at) < (h.job_id, h.nominal_at))
         and l.due_at >= to_timestamp($16::float8 / 1000) and l.due_at < to_timestamp($17::float8 / 1000)
       order by l.job_id desc, l.nominal_at desc limit $14)
      union all
@@ -87,11 +115,15 @@ const LIST = statement(
        limit 1
      ) run
      order by s.finished_at desc nulls first, s.job_id desc, s.nominal_at desc, s.number desc limit $14) page on true
-   order by page.finished_at desc nulls first, page.job_id desc, page.nominal_at desc, page.attempt desc`,
-)
+   order by page.finished_at desc nulls first, page.job_id desc, page.nominal_at desc, page.attempt desc`
+
+const LIST = statement('list_runs', listText(BY_TENANT))
+const LIST_OF_DEFAULT = statement('list_runs_of_default', listText(BY_SHARD))
 
 export interface ListRuns extends PageRequest {
   tenantId: number
+  /** How many there are. */
+  shards: number
   jobId?: string
   status?: RunStatus
   queue?: string
@@ -144,7 +176,7 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
     (one) => one !== undefined,
   )
   const scan = isFiltered ? MAX_SCANNED : Math.min(MAX_SCANNED, limit * 4 + 100)
-  const rows = await db.query<Row>(LIST, [
+  const values = [
     tenantId,
     isLive && outcome === null,
     isLive ? atJobId : AFTER_ALL,
@@ -162,7 +194,11 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
     failureClass,
     range.from,
     range.to,
-  ])
+  ]
+  const rows =
+    tenantId === DEFAULT_TENANT
+      ? await db.query<Row>(LIST_OF_DEFAULT, [...values, request.shards])
+      : await db.query<Row>(LIST, values)
   const items = rows
     .filter((row) => row[EDGE_WIDTH] !== null)
     .map((row) => runSummaryOf(row.slice(EDGE_WIDTH) as unknown as SummaryRow))

@@ -87,9 +87,9 @@ async function setup({ shards = 8 }: { shards?: number } = {}) {
       (page) => listJobs(db, { tenantId: 1, ...request, ...page }),
       ({ jobId }) => jobId,
     )
-  const runs = (request: Omit<ListRuns, 'tenantId'>) =>
+  const runs = (request: Omit<ListRuns, 'tenantId' | 'shards'>) =>
     pages(
-      (page) => listRuns(db, { tenantId: 1, ...request, ...page }),
+      (page) => listRuns(db, { tenantId: 1, shards, ...request, ...page }),
       ({ jobId, status }) => `${jobId} ${status}`,
     )
   return { ...database, db, nextId, spec, recurring, run, end, die, jobs, runs }
@@ -183,7 +183,7 @@ test('live runs come first, then those that are over, the latest end first; each
   expect(await t.runs({ status: 'failed' })).toEqual([])
   expect(await t.runs({ queue: 'calls' })).toEqual([])
   expect(await t.runs({ queue: 'emails', limit: 2 })).toEqual(all)
-  const { items } = await listRuns(t.db, { tenantId: 1 })
+  const { items } = await listRuns(t.db, { tenantId: 1, shards: 8 })
   expect(items.map(({ failures, attempt, queue, tenant }) => ({ failures, attempt, queue, tenant }))).toContainEqual({
     ...{ failures: 1, attempt: 2, queue: 'emails', tenant: 'default' },
   })
@@ -224,9 +224,9 @@ test('the runs of one job come by their nominal time, the latest first', async (
   await t.run(jobId, { at: at(3) })
   await t.run(jobId, { at: at(4), state: RUN_STATE.blocked, queue: 2 })
   await t.end(t.nextId(), { at: at(5) })
-  const show = async (request: Omit<ListRuns, 'tenantId' | 'jobId'>, tenantId = 1) =>
+  const show = async (request: Omit<ListRuns, 'tenantId' | 'jobId' | 'shards'>, tenantId = 1) =>
     pages(
-      (page) => listRuns(t.db, { tenantId, jobId, ...request, ...page }),
+      (page) => listRuns(t.db, { tenantId, shards: 8, jobId, ...request, ...page }),
       ({ nominalAt, status }) => `${(nominalAt.getTime() - NOW) / 60_000} ${status}`,
     )
   for (const limit of [1, 2, 3, 4, 100])
@@ -235,7 +235,7 @@ test('the runs of one job come by their nominal time, the latest first', async (
   expect(await show({ status: 'ready' })).toEqual(['3 ready'])
   expect(await show({ queue: 'calls' })).toEqual(['4 blocked'])
   expect(await show({}, 2)).toEqual([])
-  expect(await listRuns(t.db, { tenantId: 1, jobId: 'x' })).toEqual({ items: [], nextCursor: null })
+  expect(await listRuns(t.db, { tenantId: 1, shards: 8, jobId: 'x' })).toEqual({ items: [], nextCursor: null })
 })
 
 test('dead letters come latest first, and are filtered by queue, failure class and job', async () => {
@@ -284,12 +284,37 @@ test('a cursor, limit or word that cannot be meant is refused', async () => {
     Buffer.from("' or 1=1").toString('base64url'),
   ]) {
     await refused(listJobs(t.db, { tenantId: 1, cursor }))
-    await refused(listRuns(t.db, { tenantId: 1, cursor }))
-    await refused(listRuns(t.db, { tenantId: 1, jobId, cursor }))
+    await refused(listRuns(t.db, { tenantId: 1, shards: 8, cursor }))
+    await refused(listRuns(t.db, { tenantId: 1, shards: 8, jobId, cursor }))
     await refused(listDeadLetters(t.db, { tenantId: 1, cursor }))
   }
   for (const limit of [0, -1, 1_001, 1.5, Number.NaN]) await refused(listJobs(t.db, { tenantId: 1, limit }))
   await refused(listJobs(t.db, { tenantId: 1, status: 'actve' as never }))
-  await refused(listRuns(t.db, { tenantId: 1, status: 'done' as never }))
+  await refused(listRuns(t.db, { tenantId: 1, shards: 8, status: 'done' as never }))
   await refused(listDeadLetters(t.db, { tenantId: 1, failureClass: 'x' as never }))
+})
+
+test('live runs of any tenant come once and in order, however many pages and others there are', async () => {
+  const t = await setup()
+  const expected: Record<number, string[]> = { 1: [], 2: [] }
+  for (let i = 0; i < 600; i++) {
+    const tenant = i % 3 === 0 ? 2 : 1
+    const jobId = t.nextId()
+    await t.run(jobId, { tenant, queue: tenant === 1 ? 1 : 3 })
+    expected[tenant]?.unshift(`${jobId} ready`)
+  }
+  for (const tenantId of [1, 2]) {
+    const ended = await t.spec({ tenant: tenantId })
+    await t.end(ended, { tenant: tenantId, queue: tenantId === 1 ? 1 : 3 })
+    for (const limit of [7, 1_000]) {
+      const listed = await pages(
+        (page) => listRuns(t.db, { tenantId, shards: 8, limit, ...page }),
+        ({ jobId, status }) => `${jobId} ${status}`,
+      )
+      expect(listed).toEqual([...(expected[tenantId] ?? []), `${ended} succeeded`])
+    }
+    const ofQueue = (queue: string) => listRuns(t.db, { tenantId, shards: 8, limit: 1_000, queue })
+    expect((await ofQueue('emails')).items).toHaveLength((expected[tenantId]?.length ?? 0) + 1)
+    expect((await ofQueue('calls')).items).toEqual([])
+  }
 })

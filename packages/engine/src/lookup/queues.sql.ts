@@ -1,3 +1,4 @@
+import { DEFAULT_TENANT } from '../job/definition.ts'
 import { nameOf, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -14,14 +15,17 @@ const LIST = statement(
    where (q.tenant_id = $1 or q.shared) and q.name > $2 and ($3::text is null or q.name = $3) and q.deleted_at is null
    order by q.name, q.shared limit $4`,
 )
-/** By `runs_by_tenant`, the oldest jobs first, so many at most. */
+/** So many runs at most, by `runs_by_tenant`, which the planner takes only for a literal. The tenant `default` is not in it. */
+const depthText = (condition: string): string =>
+  `with scanned as materialized (
+     select r.queue_id, r.state, r.due_at from belfry.runs r where r.tenant_id = $1 ${condition} limit $2
+   )
+   select s.queue_id, s.state, count(*)::int, min(s.due_at), (select count(*)::int from scanned) from scanned s group by s.queue_id, s.state`
 const DEPTH = statement(
   'queue_depths',
-  `with scanned as materialized (
-     select r.queue_id, r.state, r.due_at from belfry.runs r where r.tenant_id = $1 order by r.job_id, r.nominal_at limit $2
-   )
-   select s.queue_id, s.state, count(*)::int, min(s.due_at), (select count(*)::int from scanned) from scanned s group by s.queue_id, s.state`,
+  depthText(`and r.tenant_id <> ${DEFAULT_TENANT} order by r.tenant_id, r.job_id, r.nominal_at`),
 )
+const DEPTH_OF_DEFAULT = statement('queue_depths_of_default', depthText('order by r.shard, r.job_id, r.nominal_at'))
 
 export type QueueKindName = keyof typeof QUEUE_KIND
 
@@ -107,7 +111,8 @@ async function withDepth(
   { tenantId, now, counted }: { tenantId: number; now: Instant; counted: number },
 ): Promise<QueueView[]> {
   if (queues.length === 0) return []
-  const rows = await db.query<[number, number, number, Instant, number]>(DEPTH, [tenantId, counted])
+  const statement = tenantId === DEFAULT_TENANT ? DEPTH_OF_DEFAULT : DEPTH
+  const rows = await db.query<[number, number, number, Instant, number]>(statement, [tenantId, counted])
   const isComplete = (rows[0]?.[4] ?? 0) < counted
   return queues.map(([id, name, kind, shared, createdAt, pausedAt, pauseReason]) => {
     const own = rows.filter(([queueId]) => queueId === id)

@@ -11,7 +11,7 @@ const WRITE = statement(
   'write_queue',
   `update belfry.queues q set kind = $2, paused_at = to_timestamp($3::float8 / 1000), pause_reason = $4, deleted_at = to_timestamp($5::float8 / 1000) where q.id = $1`,
 )
-/** By `runs_by_tenant`, and the newest jobs by theirs: what still names the queue. */
+/** Whether anything still names the queue: a run in flight, or one of the newest jobs. Rarely asked, so it may walk the runs. */
 const IN_USE = statement(
   'queue_in_use',
   `select exists (select from belfry.runs r where r.tenant_id = $1 and r.queue_id = $2)
