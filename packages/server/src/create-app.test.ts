@@ -124,6 +124,14 @@ test.each([
   expect(t.errors).toEqual([])
 })
 
+test('a large body of nothing but brackets is refused before it takes up memory', async () => {
+  const t = setup()
+  for (const body of ['['.repeat(16_000_000), `[${'{},'.repeat(5_000_000)}{}]`]) {
+    const answer = await t.send('POST /v1/jobs/batch', { body })
+    expect([answer.statusCode, answer.json().code]).toEqual([422, 'invalid_request'])
+  }
+})
+
 test('equal keys of different objects, escaped quotes and keys named __proto__ are no duplicates', async () => {
   const created: unknown[] = []
   const jobs = {

@@ -4,6 +4,9 @@ import type { FastifyRequest } from 'fastify'
 
 /** Deeper than any payload may be (100) inside a batch of jobs; a walk over the value must not use up the stack. */
 const MAX_DEPTH = 110
+/** A list or object of one byte takes a hundred in memory: a large body of nothing else must not use that up. */
+const MAX_CONTAINERS = 500_000
+const [BRACKET, BRACE] = [0x5b, 0x7b]
 
 /** A body of JSON as it should be: UTF-8, no key twice, not nested without end. Nothing at all is `undefined`. */
 export function parseJsonBody(
@@ -22,6 +25,8 @@ export function parseJsonBody(
 function parseJson(body: Buffer): unknown {
   if (body.length === 0) return undefined
   if (!isUtf8(body)) throw notJson('it is not UTF-8')
+  if (body.length > MAX_CONTAINERS && isCrowded(body))
+    throw tooMuch(`has more than ${MAX_CONTAINERS} lists and objects`)
   const text = body.toString()
   const value = parse(text)
   // JSON.parse keeps the last of several equal keys. What a reader of the request saw first would then not be what is
@@ -45,12 +50,20 @@ function checkCharset(contentType: string): void {
   throw new BelfryError('unsupported_media_type', 'JSON is UTF-8; leave the charset away')
 }
 
+/** Those within texts count, too: it is a bound, and no batch of jobs comes near it. */
+function isCrowded(body: Buffer): boolean {
+  let count = 0
+  for (const byte of [BRACKET, BRACE]) {
+    for (let at = body.indexOf(byte); at !== -1; at = body.indexOf(byte, at + 1)) {
+      if (++count > MAX_CONTAINERS) return true
+    }
+  }
+  return false
+}
+
 function countKeys(value: unknown, depth: number): number {
   if (typeof value !== 'object' || value === null) return 0
-  if (depth > MAX_DEPTH) {
-    const message = `is nested deeper than ${MAX_DEPTH} levels`
-    throw new BelfryError('invalid_request', `the body ${message}`, { complaints: [{ path: '', message }] })
-  }
+  if (depth > MAX_DEPTH) throw tooMuch(`is nested deeper than ${MAX_DEPTH} levels`)
   let count = 0
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) count += countKeys(value[i], depth + 1)
@@ -86,3 +99,6 @@ function isEscaped(text: string, quote: number): boolean {
 const isSpace = (code: number): boolean => code === 32 || code === 10 || code === 13 || code === 9
 
 const notJson = (why: string): BelfryError => new BelfryError('invalid_json', `the body is not JSON: ${why}`)
+
+const tooMuch = (message: string): BelfryError =>
+  new BelfryError('invalid_request', `the body ${message}`, { complaints: [{ path: '', message }] })
