@@ -18,6 +18,15 @@ export interface ReaderOptions {
 }
 
 /**
+ * A list takes its rows in the order of an index and stops at its limit. A bitmap would first gather all that a tenant has, which
+ * looks cheap to the planner while its statistics are old.
+ */
+export function readerConfig(connection: string | pg.ClientConfig): pg.ClientConfig {
+  const config = connectionConfig(connection)
+  return { ...config, application_name: 'belfry reader', options: `${config.options} -c enable_bitmapscan=off` }
+}
+
+/**
  * What tenants read, on connections of their own. Each read is a transaction as a role that sees the rows of one tenant
  * and of no other, whatever the statement asks for; its four parts are sent together, so it takes one round trip.
  */
@@ -29,8 +38,7 @@ export class Reader {
   constructor(options: ReaderOptions) {
     this.#options = options
     this.#pool = new pg.Pool({
-      ...connectionConfig(options.connection),
-      application_name: 'belfry reader',
+      ...readerConfig(options.connection),
       max: options.maxConnections,
       idleTimeoutMillis: 30_000,
       pipeline: true,
