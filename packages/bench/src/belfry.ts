@@ -1,4 +1,4 @@
-import type { Belfry } from '@belfry/engine'
+import type { Belfry, BelfryOptions } from '@belfry/engine'
 import type pg from 'pg'
 import { readNumber, waitUntilReached } from './database.ts'
 import { mustEqual, type Setting } from './workload.ts'
@@ -15,9 +15,12 @@ const CHUNKS_IN_FLIGHT = 2
 
 export type JobInput = Parameters<Belfry['jobs']['createMany']>[0][number]
 
-export async function startBelfry({ databaseUrl, shards }: Pick<Setting, 'databaseUrl' | 'shards'>): Promise<Belfry> {
+export async function startBelfry(
+  { databaseUrl, shards }: Pick<Setting, 'databaseUrl' | 'shards'>,
+  options: BelfryOptions = {},
+): Promise<Belfry> {
   const { Belfry } = await import('@belfry/engine')
-  return Belfry.start({ database: databaseUrl, schema: SCHEMA, shards })
+  return Belfry.start({ database: databaseUrl, schema: SCHEMA, shards, ...options })
 }
 
 /** Creates `count` jobs in chunks and says how many a second that was. */

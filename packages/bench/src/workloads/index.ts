@@ -1,7 +1,9 @@
 import type { Workload } from '../workload.ts'
+import { api } from './api.ts'
 import { create } from './create.ts'
 import { delayed } from './delayed.ts'
 import { heldSnapshot } from './held-snapshot.ts'
+import { http } from './http.ts'
 import { idle } from './idle.ts'
 import { payload } from './payload.ts'
 import { preEnqueued } from './pre-enqueued.ts'
@@ -17,6 +19,8 @@ export const WORKLOADS: readonly Workload[] = [
   delayed,
   recurring,
   create,
+  http,
+  api,
   startLatency,
   storm,
   heldSnapshot,

@@ -1,0 +1,42 @@
+import type { Socket } from 'node:net'
+
+/** Just enough HTTP/1.1 to be nobody's bottleneck: messages with a content-length, one after the other on a connection. */
+
+export interface Message {
+  /** `POST /path HTTP/1.1` or `HTTP/1.1 201 Created` */
+  firstLine: string
+  body: string
+}
+
+const HEAD_END = '\r\n\r\n'
+
+/** Calls `onMessage` for each whole message that arrives. */
+export function readMessages(socket: Socket, onMessage: (message: Message) => void): void {
+  let rest = ''
+  socket.setEncoding('latin1')
+  socket.on('data', (chunk: string) => {
+    rest += chunk
+    for (;;) {
+      const headEnd = rest.indexOf(HEAD_END)
+      if (headEnd < 0) return
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(rest.slice(0, headEnd))?.[1] ?? 0)
+      const end = headEnd + HEAD_END.length + length
+      if (rest.length < end) return
+      const message = {
+        firstLine: rest.slice(0, rest.indexOf('\r\n')),
+        body: rest.slice(headEnd + HEAD_END.length, end),
+      }
+      rest = rest.slice(end)
+      onMessage(message)
+    }
+  })
+}
+
+export function requestText(method: string, path: string, headers: Record<string, string>, body: string): string {
+  const lines = Object.entries({ host: 'bench', 'content-length': String(Buffer.byteLength(body)), ...headers })
+  return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
+}
+
+export const EMPTY_ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
+
+export const statusOf = ({ firstLine }: Message): number => Number(firstLine.split(' ')[1])
