@@ -187,6 +187,20 @@ test('a node that dies with the probe holds up the next one for a minute, not fo
   expect(t.target.seen.length).toBeGreaterThanOrEqual(2)
 })
 
+test('calls that hang since before the circuit opened do not keep the probe away', async () => {
+  const t = await setup({ http: { slots: { perOrigin: 20, total: 100 } } })
+  t.target.answer = hang
+  await t.call(19, { timeout: '1h' })
+  await t.node.step()
+  t.target.answer = fail
+  await t.open()
+  t.target.answer = ok
+  await t.call(2)
+  await t.pass(15 * SECOND)
+  expect(t.target.seen).toHaveLength(2)
+  expect(await t.circuits()).toEqual([])
+})
+
 test('a circuit that is closed by hand lets calls through, and is closed once', async () => {
   const t = await setup()
   await t.open()

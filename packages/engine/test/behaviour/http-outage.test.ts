@@ -102,3 +102,26 @@ test('a slow origin does not starve another in the same queue', { timeout: 60_00
   const held = await t.query('select distinct failure_class, counted from attempts where outcome = 6')
   expect(held).toEqual([{ failure_class: CLASS.circuit_open, counted: false }])
 })
+
+test('what waits for a slot when the circuit opens is not sent', async () => {
+  const t = await startHttpNodes({ http: { slots: { perOrigin: 20, total: 100 } } })
+  let letGo = () => {}
+  const gate = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  const target = await startTarget(t.clock, async (response, request, seen) => {
+    await gate
+    fail(response, request, seen)
+  })
+  await t.jobs.createMany(Array(100).fill({ http: { url: target.url }, retry: { maxAttempts: 1 } }))
+  await t.node.step()
+  expect(target.seen).toHaveLength(20)
+  letGo()
+  await t.node.rest()
+  // Each slot that became free before the twentieth failure took one more.
+  expect(target.seen.length).toBeLessThan(60)
+  const [{ n }] = (await t.query('select count(*)::int as n from runs where state = 2 and failures = 0')) as [
+    { n: number },
+  ]
+  expect(n).toBe(100 - target.seen.length)
+})

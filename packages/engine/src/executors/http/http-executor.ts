@@ -79,8 +79,16 @@ export class HttpExecutor {
       const until = budget.returnAt(now, liveNodes(), random)
       return { kind: 'held', until, error: `the retry budget of ${origin} is used up` }
     }
-    const entered = this.#slots.enter(origin, now)
-    if (!(entered === true || (await entered))) return this.#turnedAway(pass, origin)
+    // Calls that hang from before the circuit opened may hold all slots.
+    const entered = pass.probe === null ? this.#slots.enter(origin, now) : this.#slots.enterAnyway(origin, now)
+    if (entered !== true) {
+      if (!(await entered)) return this.#turnedAway(pass, origin)
+      const isSpared = pass.circuit.open !== null
+      if (isSpared || this.#isHalfOver(run)) {
+        this.#slots.leave(origin, clock.now())
+        return isSpared ? this.#perform(run) : this.#turnedAway(pass, origin)
+      }
+    }
     if (!isRetry) budget.first(now)
     let end: HttpEnd
     try {
@@ -104,6 +112,11 @@ export class HttpExecutor {
     const admitted = await circuits.admit(circuit, run.lease.deadline)
     if (admitted.kind === 'wait') return { kind: 'held', until: admitted.until, error: openCircuitError(origin) }
     return { circuit, generation: circuit.generation, probe: admitted.kind === 'probe' ? admitted : null }
+  }
+
+  /** Too much of the attempt's time went by while it waited here: it gets all of it another time. */
+  #isHalfOver({ startedAt, lease: { deadline } }: ActiveRun): boolean {
+    return this.#deps.clock.now() - startedAt > (deadline - startedAt) / 2
   }
 
   #turnedAway(pass: Pass, origin: string): HttpResult {

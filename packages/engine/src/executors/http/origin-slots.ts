@@ -90,6 +90,12 @@ export class OriginSlots {
     })
   }
 
+  /** For a call that is made in any case: the one that sees whether the target is back. */
+  enterAnyway(name: string, now: Instant): boolean {
+    this.#begin(this.#of(name), now)
+    return true
+  }
+
   leave(name: string, now: Instant): void {
     const origin = this.#of(name)
     origin.active--
