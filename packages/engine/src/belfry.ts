@@ -131,12 +131,6 @@ export class Belfry {
     return new Tenant(new TenantScope(caller, this.#engine, this.#parts.readers))
   }
 
-  /** How old lists and history are, if a replica serves them; null: they are of now. */
-  async asOf(): Promise<Date | null> {
-    const instant = await this.#parts.readers.lists.asOf()
-    return instant === null ? null : new Date(instant)
-  }
-
   /** The nodes that are there. */
   nodes(): Promise<NodeView[]> {
     return listNodes(this.#engine.db)

@@ -41,8 +41,8 @@ export class TenantDeadLetters {
 
   /** Latest first, a page at a time. */
   async list(filter: Omit<ListDeadLetters, 'tenantId'> = {}): Promise<Page<DeadLetterView>> {
-    const { lists, caller } = this.#scope
-    return listDeadLetters(lists, { ...filter, tenantId: caller.tenantId })
+    const { tenantId } = this.#scope.caller
+    return this.#scope.page((db) => listDeadLetters(db, { ...filter, tenantId }))
   }
 
   async get(runId: string): Promise<DeadLetterView> {

@@ -1,11 +1,12 @@
 import { type ChangeView, listChanges } from './audit/list-changes.sql.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { BelfryError } from './errors.ts'
+import { shownHttp } from './intake/http-input.ts'
 import type { JobStatus } from './intake/job-changes.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import type { Created } from './intake/put-prepared.ts'
 import { Complaints, isRecord, readText } from './intake/understand-fields.ts'
-import { queueKindOf } from './job/definition.ts'
+import { type HttpTarget, queueKindOf } from './job/definition.ts'
 import { getJob } from './lookup/get-job.sql.ts'
 import type { JobView, JobViewStatus } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
@@ -61,8 +62,8 @@ export class TenantJobs {
 
   /** Newest first, a page at a time. */
   async list(filter: Omit<ListJobs, 'tenantId'> = {}): Promise<Page<JobView>> {
-    const { lists, caller } = this.#scope
-    return listJobs(lists, { ...filter, tenantId: caller.tenantId })
+    const { tenantId } = this.#scope.caller
+    return this.#scope.page((db) => listJobs(db, { ...filter, tenantId }))
   }
 
   /** Creates the job of this name, or makes it as the input says; nothing is written if it is so already. */
@@ -129,14 +130,27 @@ export class TenantJobs {
   /** Who changed what, oldest first. */
   async changes(jobId: string, page: PageRequest = {}): Promise<Page<ChangeView>> {
     await this.#scope.mustOwnJob(jobId)
-    const { lists, caller } = this.#scope
-    return listChanges(lists, { ...page, tenantId: caller.tenantId, subject: 'job', subjectId: jobId })
+    const { tenantId } = this.#scope.caller
+    const found = await this.#scope.page((db) =>
+      listChanges(db, { ...page, tenantId, subject: 'job', subjectId: jobId }),
+    )
+    return { ...found, items: found.items.map(shownChange) }
   }
 
   get #creator(): { tenant: string; createdBy: string } {
     const { tenant, actor } = this.#scope.caller
     return { tenant, createdBy: actor }
   }
+}
+
+/** A definition is kept whole, and shown without a secret that stands in it. */
+function shownChange({ before, after, ...change }: ChangeView): ChangeView {
+  return { ...change, before: shownDefinition(before), after: shownDefinition(after) }
+}
+
+function shownDefinition(value: unknown): unknown {
+  if (!isRecord(value) || !isRecord(value.http)) return value
+  return { ...value, http: shownHttp(value.http as unknown as HttpTarget) }
 }
 
 /** The key may stand in the request or beside it; two different ones are a mistake of the caller. */

@@ -22,8 +22,9 @@ export class TenantRuns {
 
   /** Live and finished ones in one list, a page at a time. */
   async list(filter: Omit<ListRuns, 'tenantId' | 'shards'> = {}): Promise<Page<RunSummary>> {
-    const { lists, caller, engine } = this.#scope
-    return listRuns(lists, { ...filter, tenantId: caller.tenantId, shards: engine.shards })
+    const { caller, engine } = this.#scope
+    const request = { ...filter, tenantId: caller.tenantId, shards: engine.shards }
+    return this.#scope.page((db) => listRuns(db, request))
   }
 
   async logs(runId: string): Promise<LogView[]> {

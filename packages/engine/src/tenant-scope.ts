@@ -1,6 +1,7 @@
 import type { Engine } from './engine.ts'
 import { BelfryError } from './errors.ts'
 import { jobBelongsTo, runBelongsTo } from './lookup/belongs-to.sql.ts'
+import type { Page } from './lookup/page.ts'
 import type { Queryable } from './store/database.ts'
 import type { Reader } from './store/reader.ts'
 
@@ -17,14 +18,21 @@ export class TenantScope {
   readonly engine: Engine
   /** Reads what was written a moment ago. */
   readonly fresh: Queryable
-  /** Lists and history: from the replica, if there is one. */
-  readonly lists: Queryable
+  readonly #lists: Reader
 
   constructor(caller: Caller, engine: Engine, readers: { fresh: Reader; lists: Reader }) {
     this.caller = caller
     this.engine = engine
     this.fresh = readers.fresh.of(caller.tenantId)
-    this.lists = readers.lists.of(caller.tenantId)
+    this.#lists = readers.lists
+  }
+
+  /** A page of a list or of history: from the replica if there is one, and then with its age. */
+  async page<Item>(read: (db: Queryable) => Promise<Page<Item>>): Promise<Page<Item>> {
+    // Asked before: what is read later is not older.
+    const asOf = await this.#lists.asOf()
+    const page = await read(this.#lists.of(this.caller.tenantId))
+    return asOf === null ? page : { ...page, asOf: new Date(asOf) }
   }
 
   /** Throws the same for another tenant's job as for one that does not exist. */

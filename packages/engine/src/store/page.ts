@@ -9,6 +9,8 @@ export interface Page<Item> {
   items: Item[]
   /** Null: that was all. */
   nextCursor: string | null
+  /** How things stood when, if a replica answered; without it, they are of now. */
+  asOf?: Date
 }
 
 export interface PageRequest {

@@ -189,3 +189,16 @@ test('a trigger makes a run, and refuses a payload that it would not use', async
   expect(await own.runs.get(runId)).toMatchObject({ status: 'ready', cause: 'trigger' })
   expect((await refusalOf(own.jobs.trigger(jobId, { payload: {} }))).code).toBe('invalid_argument')
 })
+
+test('a secret that stands in a job is shown nowhere', async () => {
+  const { own } = await startTenants()
+  const auth = { tokenUrl: 'https://id.example.com/token', clientId: 'me', clientSecret: 'hush-hush' }
+  const job = { http: { url: 'https://example.com', auth }, cron: '0 9 * * *' }
+  const { jobId } = await own.jobs.create(job)
+  await own.jobs.update(jobId, {
+    http: { url: 'https://example.com/2', auth: { ...auth, clientSecret: 'hush-again' } },
+  })
+  const shown = [await own.jobs.get(jobId), await own.jobs.list(), await own.jobs.changes(jobId)]
+  expect(JSON.stringify(shown)).not.toContain('hush')
+  expect(JSON.stringify(shown)).toContain('https://example.com/2')
+})

@@ -58,8 +58,8 @@ export function jobRoutes(app: App, limiter: Limiter): void {
       },
     },
     async ({ tenant, query }) => {
-      const { items, nextCursor } = await tenant.jobs.list(query)
-      return { items: items.map(jobJson), nextCursor }
+      const page = await tenant.jobs.list(query)
+      return { ...page, items: page.items.map(jobJson) }
     },
   )
 

@@ -18,8 +18,8 @@ const filters = {
   job: Type.Optional(jobId),
   queue: Type.Optional(Type.String({ maxLength: 128 })),
   failureClass: Type.Optional(failureClass),
-  from: Type.Optional(instantText('Only runs whose nominal time is not before this.')),
-  to: Type.Optional(instantText('Only runs whose nominal time is before this.')),
+  from: Type.Optional(instantText('Only runs that ended at this instant or later; live ones, that are due then.')),
+  to: Type.Optional(instantText('Only runs that ended before this instant; live ones, that are due before it.')),
 }
 
 export function runRoutes(app: App, clock: Clock): void {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { jobId, runId } from './ids.ts'
-import { instant, nullable } from './page.ts'
+import { instant, instantText, nullable } from './page.ts'
 import { failureClass } from './run.ts'
 
 export const deadLetter = Type.Object(
@@ -27,6 +27,8 @@ export const deadLetterFilters = {
   queue: Type.Optional(Type.String({ maxLength: 128 })),
   failureClass: Type.Optional(failureClass),
   job: Type.Optional(jobId),
+  from: Type.Optional(instantText('Given up at this instant or later.')),
+  to: Type.Optional(instantText('Given up before this instant.')),
 }
 
 export const redriveBody = Type.Object(

@@ -18,6 +18,7 @@ export const pageOf = <Item extends TSchema>(item: Item) =>
   Type.Object({
     items: Type.Array(item),
     nextCursor: nullable(Type.String({ description: 'Where the next page begins; null: that was all.' })),
+    asOf: Type.Optional(instant('How things stood when, if a replica answered.')),
   })
 
 /** A value that may be null. Written as two types, because a choice of schemas makes answers slow to write. */
