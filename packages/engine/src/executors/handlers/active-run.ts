@@ -32,6 +32,8 @@ export class ActiveRun {
   /** For whoever performs many short runs: an abort signal for each would cost more than the run. */
   onAbort: (() => void) | null = null
   startedAt: Instant
+  /** In the list of its pool. */
+  place = -1
   /** The handler completes the run in its own transaction: heartbeats stop. */
   completesItself = false
   checkpointed = false

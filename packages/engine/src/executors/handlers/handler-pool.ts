@@ -1,5 +1,6 @@
 import { type Lease, LOST } from '../../leases/lease.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
+import { PlacedList } from '../../runtime/placed-list.ts'
 import { type AbortReason, ActiveRun, type RunServices } from './active-run.ts'
 
 export type Handler = (run: ActiveRun) => unknown
@@ -28,7 +29,7 @@ export class HandlerPool {
   readonly #handler: Handler
   readonly #concurrency: number
   readonly #deps: HandlerPoolDeps
-  readonly #active = new Set<ActiveRun>()
+  readonly #active = new PlacedList<ActiveRun>()
   #backlog: Lease[] = []
   #backlogHead = 0
   #reserved = 0
@@ -49,7 +50,7 @@ export class HandlerPool {
     this.#windowStart = deps.clock.now()
   }
 
-  get active(): ReadonlySet<ActiveRun> {
+  get active(): Pick<PlacedList<ActiveRun>, 'size' | 'has' | typeof Symbol.iterator> {
     return this.#active
   }
 

@@ -1,9 +1,8 @@
 import type { Clock, Instant } from '../../runtime/clock.ts'
+import { type Placed, PlacedList } from '../../runtime/placed-list.ts'
 
-export interface Expiring {
+export interface Expiring extends Placed {
   readonly deadline: Instant
-  /** Where it stands among the pending; -1 if it does not. Only `Deadlines` writes it. */
-  place: number
   expire(): void
 }
 
@@ -13,8 +12,7 @@ export interface Expiring {
  */
 export class Deadlines {
   readonly #clock: Clock
-  /** Not a Set: its outgrown tables keep whatever was in them alive until the next full collection. */
-  readonly #pending: Expiring[] = []
+  readonly #pending = new PlacedList<Expiring>()
   #timer: { cancel(): void } | null = null
   #timerAt: Instant = Number.POSITIVE_INFINITY
 
@@ -23,18 +21,12 @@ export class Deadlines {
   }
 
   add(item: Expiring): void {
-    item.place = this.#pending.push(item) - 1
+    this.#pending.add(item)
     if (item.deadline < this.#timerAt) this.#set(item.deadline)
   }
 
   remove(item: Expiring): void {
-    const { place } = item
-    if (place === -1) return
-    item.place = -1
-    const last = this.#pending.pop()
-    if (last === undefined || last === item) return
-    last.place = place
-    this.#pending[place] = last
+    this.#pending.delete(item)
   }
 
   close(): void {
@@ -54,14 +46,11 @@ export class Deadlines {
   #sweep(): void {
     this.close()
     const now = this.#clock.now()
-    for (const item of this.#pending.filter(({ deadline }) => deadline <= now)) {
-      this.remove(item)
-      item.expire()
+    let next = Number.POSITIVE_INFINITY
+    for (const item of this.#pending) {
+      if (item.deadline > now) next = Math.min(next, item.deadline)
+      else if (this.#pending.delete(item)) item.expire()
     }
-    const next = this.#pending.reduce(
-      (earliest, { deadline }) => Math.min(earliest, deadline),
-      Number.POSITIVE_INFINITY,
-    )
     if (next < this.#timerAt) this.#set(next)
   }
 }
