@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { BelfryError, type Tenant } from '@belfry/engine'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { Limiter } from './rate-limit.ts'
@@ -47,11 +47,11 @@ const DEFAULT_TENANT = { id: 1, name: 'default' }
 
 export class Auth {
   readonly #options: AuthOptions
-  readonly #adminDigest: Buffer | null
+  readonly #adminKey: Buffer | null
 
   constructor(options: AuthOptions) {
     this.#options = options
-    this.#adminDigest = options.adminKey === null ? null : digest(options.adminKey)
+    this.#adminKey = options.adminKey === null ? null : Buffer.from(options.adminKey)
   }
 
   /** The hook of a route that needs a key with this scope. It runs before the body is read. */
@@ -93,13 +93,12 @@ export class Auth {
     return { tenantId: tenant.id, tenant: tenant.name, scopes: ADMIN, actor: 'admin', isInstallation: true }
   }
 
-  /** Digests are compared, so that neither the time nor the length tells anything about the key. */
+  /** How long it takes tells the length of the key at most, which is no secret, and nothing of its text. */
   #isAdminKey(key: string): boolean {
-    return this.#adminDigest !== null && timingSafeEqual(digest(key), this.#adminDigest)
+    const given = Buffer.from(key)
+    return this.#adminKey !== null && given.length === this.#adminKey.length && timingSafeEqual(given, this.#adminKey)
   }
 }
-
-const digest = (text: string): Buffer => hash('sha256', text, 'buffer')
 
 function bearerOf(header: string | undefined): string {
   const key = /^bearer +(\S{1,512})$/i.exec(header ?? '')?.[1]
