@@ -208,3 +208,22 @@ test('in development private addresses may be called; other schemes and ports ma
   expect(guard.refusalOfUrl(new URL('ftp://localhost/'))).toContain('scheme')
   expect(guard.refusalOfUrl(new URL('http://localhost:25/'))).toContain('port')
 })
+
+test.each([
+  'http://169.254.169.254/',
+  'http://169.254.170.2/',
+  'http://2852039166/',
+  'http://0251.0376.0251.0376/',
+  'http://[::ffff:169.254.169.254]/',
+  'http://[fd00:ec2::254]/',
+  'http://[fe80::1]/',
+  'http://[64:ff9b::169.254.169.254]/',
+  'http://[2002:a9fe:a9fe::1]/',
+  'http://100.100.100.200/',
+  'http://168.63.129.16/',
+  'http://metadata.google.internal/',
+  'http://metadata.google.internal./',
+])('the credentials of the machine are out of reach in development too: %s', (url) => {
+  const guard = new AddressGuard({ allowPrivateTargets: true })
+  expect(guard.refusalOfUrl(new URL(url))).toMatch(/is not a public (host|address)/)
+})

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isPublicAddress } from './ip-address.ts'
+import { isMetadataAddress, isPublicAddress } from './ip-address.ts'
 
 /** Ports of services that would take an HTTP request for commands of their own; browsers refuse the same. */
 const REFUSED_PORTS = new Set([
@@ -11,15 +11,16 @@ const REFUSED_PORTS = new Set([
   ...[5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080],
 ])
 
-const REFUSED_NAMES = new Set([
-  ...['localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback'],
+const LOCAL_NAMES = new Set(['localhost', 'localhost.localdomain', 'ip6-localhost', 'ip6-loopback'])
+const METADATA_NAMES = new Set([
   ...['metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal'],
 ])
 
 /**
  * Keeps calls away from what only this machine or its network can reach. A URL is judged as it is written, every address
  * a name resolves to is judged before it is connected to, and the connected socket's address once more; so neither a name
- * that changes its mind nor an odd spelling of an address gets through.
+ * that changes its mind nor an odd spelling of an address gets through. Private targets may be allowed, for development; where
+ * clouds keep the machine's credentials may not.
  */
 export class AddressGuard {
   readonly #allowsPrivate: boolean
@@ -36,15 +37,15 @@ export class AddressGuard {
   }
 
   refusalOfHost(hostname: string): string | null {
-    if (this.#allowsPrivate) return null
     const host = hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '')
     if (host === '') return 'the host is empty'
     if (isIP(host) !== 0) return this.refusalOfAddress(host)
-    const isLocal = REFUSED_NAMES.has(host) || host.endsWith('.localhost')
-    return isLocal ? `${host} is not a public host` : null
+    const isLocal = !this.#allowsPrivate && (LOCAL_NAMES.has(host) || host.endsWith('.localhost'))
+    return isLocal || METADATA_NAMES.has(host) ? `${host} is not a public host` : null
   }
 
   refusalOfAddress(address: string): string | null {
-    return this.#allowsPrivate || isPublicAddress(address) ? null : `${address} is not a public address`
+    const isAllowed = this.#allowsPrivate ? !isMetadataAddress(address) : isPublicAddress(address)
+    return isAllowed ? null : `${address} is not a public address`
   }
 }

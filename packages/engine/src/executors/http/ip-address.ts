@@ -35,6 +35,28 @@ export function isPublicAddress(address: string): boolean {
   return isIPv6(plain) && isPublicIpv6(ipv6Groups(plain))
 }
 
+/** Where clouds hand out the machine's own credentials: no development needs a job that calls there. */
+const METADATA_IPV4 = [
+  { base: ipv4Number('169.254.0.0'), mask: 0xffff0000 },
+  { base: ipv4Number('100.100.100.200'), mask: 0xffffffff },
+  { base: ipv4Number('168.63.129.16'), mask: 0xffffffff },
+]
+
+export function isMetadataAddress(address: string): boolean {
+  if (isIPv4(address)) return isMetadataIpv4(ipv4Number(address))
+  const plain = address.split('%')[0] as string
+  if (!isIPv6(plain)) return false
+  const groups = ipv6Groups(plain)
+  const [first = 0, second = 0] = groups
+  if ((first & 0xffc0) === 0xfe80 || (first === 0xfd00 && second === 0xec2)) return true
+  const holdsIpv4 =
+    groups.slice(0, 5).every((group) => group === 0) || (first === 0x64 && second === 0xff9b) || first === 0x2002
+  return holdsIpv4 && isMetadataIpv4(ipv4At(groups, first === 0x2002 ? 1 : 6))
+}
+
+const isMetadataIpv4 = (number: number): boolean =>
+  METADATA_IPV4.some(({ base, mask }) => (number & mask) >>> 0 === base)
+
 function isPublicIpv4(number: number): boolean {
   return !SPECIAL_IPV4.some(({ base, mask }) => (number & mask) >>> 0 === base)
 }

@@ -46,16 +46,29 @@ export function judgeHttp(run: ActiveRun, end: End, now: Instant, random: Random
   }
 }
 
-function judgeFailure(run: ActiveRun, failure: HttpFailure, now: Instant, random: Random): Finish {
+function judgeFailure(run: ActiveRun, given: HttpFailure, now: Instant, random: Random): Finish {
+  const failure = asAborted(run, given)
   const { failureClass, error, retryable, retryAfterMs, statusCode, response } = failure
   const seen = { statusCode, response: response === null ? null : JSON.stringify(response) }
   if (run.aborted === 'canceled')
     return { ...ended(run, now), ...seen, outcome: OUTCOME.canceled, failureClass: 'canceled', error }
+  if (run.aborted === 'stopping' && !run.lease.atMostOnce) return released(run, now)
   const isUnknown = failure.written && (failureClass === 'timeout' || failureClass === 'network')
   if (run.lease.atMostOnce && isUnknown)
     return { ...ended(run, now), ...seen, outcome: OUTCOME.lost, failureClass, error }
   if (!retryable) return { ...ended(run, now), ...seen, outcome: OUTCOME.failed, failureClass, error }
   return { ...tryAgain(run, failureClass, error, now, random, retryAfterMs), ...seen }
+}
+
+/**
+ * A call that was ended by its signal takes that for a cancellation, which is for good. But the signal also tells that time
+ * is up, which the call itself may notice a moment later, and that the node stops or has lost the lease.
+ */
+function asAborted(run: ActiveRun, failure: HttpFailure): HttpFailure {
+  if (failure.failureClass !== 'canceled' || run.aborted === 'canceled') return failure
+  if (run.aborted === 'timeout')
+    return { ...failure, failureClass: 'timeout', error: 'no answer within the timeout', retryable: true }
+  return { ...failure, failureClass: 'network', error: 'the call was cut', retryable: true }
 }
 
 /** Not counted, and not for longer than the retry policy lets it live. */
