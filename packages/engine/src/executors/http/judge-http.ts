@@ -87,7 +87,8 @@ function hold(run: ActiveRun, { until, error }: { until: Instant; error: string 
 export function healthOf(run: ActiveRun, end: HttpEnd): Health {
   if (end.kind !== 'failed') return 'well'
   if (run.aborted !== null && run.aborted !== 'timeout') return null
-  if (end.failureClass === 'timeout' || end.failureClass === 'network') return 'ill'
+  const { failureClass } = asAborted(run, end)
+  if (failureClass === 'timeout' || failureClass === 'network') return 'ill'
   if (end.statusCode === null || end.statusCode === 429) return null
   return end.statusCode >= 500 ? 'ill' : 'well'
 }
