@@ -14,7 +14,7 @@ export class Generator {
   }
 
   /** A value that the schema allows, as far as the schema says it. */
-  valid(given: Schema, depth = 0): unknown {
+  valid(given: Schema, depth = 0, name = ''): unknown {
     const chance = this.#chance
     const schema = this.#document.resolve(given)
     const examples = schema.examples ?? (schema.example === undefined ? [] : [schema.example])
@@ -23,8 +23,8 @@ export class Generator {
     if ('const' in schema) return schema.const
     if (schema.enum) return chance.pick(schema.enum)
     const choices = schema.anyOf ?? schema.oneOf
-    if (choices) return this.valid(chance.pick(choices), depth)
-    if (schema.allOf) return Object.assign({}, ...schema.allOf.map((one) => this.valid(one, depth)))
+    if (choices) return this.valid(chance.pick(choices), depth, name)
+    if (schema.allOf) return Object.assign({}, ...schema.allOf.map((one) => this.valid(one, depth, name)))
     const type = Array.isArray(schema.type) ? chance.pick(schema.type) : schema.type
     switch (type ?? (schema.properties ? 'object' : undefined)) {
       case 'object':
@@ -32,7 +32,7 @@ export class Generator {
       case 'array':
         return this.#array(schema, depth)
       case 'string':
-        return this.#string(schema)
+        return this.#string(schema, name)
       case 'integer':
         return chance.integer(schema.minimum ?? -5, Math.min(schema.maximum ?? 2_000, (schema.minimum ?? 0) + 2_000))
       case 'number':
@@ -51,7 +51,7 @@ export class Generator {
     const fields = Object.entries(schema.properties ?? {})
     if (typeof example !== 'object' || example === null || fields.length === 0) return structuredClone(example)
     const [name, property] = this.#chance.pick(fields)
-    return { ...structuredClone(example), [name]: this.valid(property, 1) }
+    return { ...structuredClone(example), [name]: this.valid(property, 1, name) }
   }
 
   /** Nothing that need not be there: for tests that want an answer other than a complaint about the body. */
@@ -75,7 +75,7 @@ export class Generator {
     const often = depth === 0 ? 0.35 : 0.5
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       const isRequired = schema.required?.includes(name) ?? false
-      if (isRequired || (depth < MAX_DEPTH && chance.happens(often))) made[name] = this.valid(property, depth + 1)
+      if (isRequired || (depth < MAX_DEPTH && chance.happens(often))) made[name] = this.valid(property, depth + 1, name)
     }
     const others = schema.additionalProperties ?? Object.values(schema.patternProperties ?? {})[0]
     const atLeast = schema.minProperties ?? 0
@@ -86,7 +86,7 @@ export class Generator {
     const missing = Object.entries(schema.properties ?? {}).filter(([name]) => !(name in made))
     while (Object.keys(made).length < atLeast && missing.length > 0) {
       const [name, property] = missing.splice(chance.integer(0, missing.length - 1), 1)[0] as [string, Schema]
-      made[name] = this.valid(property, depth + 1)
+      made[name] = this.valid(property, depth + 1, name)
     }
     return made
   }
@@ -98,11 +98,12 @@ export class Generator {
     return schema.uniqueItems ? [...new Set(items)] : items
   }
 
-  #string(schema: Schema): string {
+  #string(schema: Schema, name: string): string {
     const { minLength = 0, maxLength = 40, pattern } = schema
     const fits = (text: string) =>
       text.length >= minLength && text.length <= maxLength && (!pattern || new RegExp(pattern, 'u').test(text))
-    const candidates = (schema.format ? FORMATS[schema.format] : undefined) ?? WORDS
+    const meant = MEANT[name] ?? (schema.format ? FORMATS[schema.format] : undefined)
+    const candidates = meant !== undefined && this.#chance.happens(0.9) ? meant : WORDS
     for (let i = 0; i < 8; i++) {
       const text = this.#chance.pick(candidates)
       if (fits(text)) return text
@@ -128,6 +129,24 @@ const FORMATS: Record<string, string[]> = {
   ],
   uri: ['https://example.com/hook', 'http://127.0.0.1:9/x', 'https://a.example:8443/p?q=1'],
   uuid: ['0199aaaa-bbbb-7000-8000-000000000001'],
+}
+/** What fields of a name are meant to hold, where a schema can only say that it is text. */
+const DURATIONS = ['10m', 'PT15M', '1h', '90s', 'PT30S', 'P1D', '500ms']
+const MEANT: Record<string, string[]> = {
+  cron: ['*/5 * * * *', '0 9 * * 1-5', '@daily', 'H H * * *', '0 0 L * *'],
+  timezone: ['UTC', 'Europe/Berlin', 'America/New_York'],
+  every: ['PT15M', '1h', 'P1M', '10m'],
+  method: ['POST', 'GET', 'PUT'],
+  url: ['https://example.com/hook', 'https://a.example:8443/p?run={{runId}}'],
+  overlap: ['skip', 'allow'],
+  runAt: FORMATS['date-time'] ?? [],
+  startAt: ['2026-01-01T00:00:00Z'],
+  endAt: ['2099-01-01T00:00:00Z'],
+  ...Object.fromEntries(
+    ['delay', 'timeout', 'initial', 'max', 'maxAge', 'jitter', 'window', 'startDeadline', 'idempotencyTtl'].map(
+      (name) => [name, DURATIONS],
+    ),
+  ),
 }
 const WORDS = [
   'reports',
