@@ -125,7 +125,7 @@ test(
 
     // A run was called again only if the attempt before was cut: exactly one attempt of each succeeded.
     const attempts = await t.database.query<AttemptRow>(
-      'select job_id, job_id || extract(epoch from nominal_at) as run, number, final, outcome from belfry.attempts',
+      `select job_id, concat(job_id, '.', extract(epoch from nominal_at)) as run, number, final, outcome from belfry.attempts`,
     )
     const succeeded = attempts.filter(({ outcome, final }) => outcome === 1 && final).map(({ job_id }) => job_id)
     expect(new Set(succeeded).size).toBe(succeeded.length)
