@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { scheduler } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { Chance } from './chance.ts'
 import { CountingTarget } from './counting-target.ts'
 import { createDatabase } from './database.ts'
@@ -13,6 +16,7 @@ const NODES = 3
 const KILL_EVERY_MS = 3_000
 const TICK_MS = 50
 const ANSWER_MS = 5_000
+const CONNECTIONS = 64
 /** Leases must run out, and the retry budget spreads what was cut. */
 const LEASES_END_MS = 120_000
 
@@ -28,31 +32,34 @@ async function setup() {
   }
   const fleet = new NodeProcess(environment)
   const url = await fleet.url
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
+  onTestFinished(() => agent.destroy())
+  const post = async (job: object): Promise<{ status: number; body: string }> => {
+    const call = request(`${url}/v1/jobs`, {
+      method: 'POST',
+      agent,
+      signal: AbortSignal.timeout(ANSWER_MS),
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    })
+    call.end(JSON.stringify(job))
+    const [answer] = (await once(call, 'response')) as [IncomingMessage]
+    return { status: answer.statusCode ?? 0, body: await text(answer) }
+  }
   const create = async (delayMs: number): Promise<string | null> => {
-    try {
-      const answer = await fetch(`${url}/v1/jobs`, {
-        method: 'POST',
-        signal: AbortSignal.timeout(ANSWER_MS),
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        // Kills must not use up the attempts of a run: that would be another promise.
-        body: JSON.stringify({
-          http: { url: target.url },
-          payload: { some: 'thing' },
-          retry: { maxAttempts: 50, backoff: { type: 'fixed', initial: '200ms' } },
-          // Also how long a lease lasts at most: what a kill has cut is taken up again after it.
-          timeout: '8s',
-          ...(delayMs > 0 ? { delay: `${delayMs}ms` } : {}),
-        }),
-      })
-      const body = (await answer.json()) as { jobId: string }
-      if (answer.status === 201) return body.jobId
-      if (answer.status !== 503) throw new Error(`${answer.status} ${JSON.stringify(body)}`)
-      return null
-    } catch (error) {
-      // The connection broke, or went down with the process it was handed to: whether the job exists is unknown.
-      if (error instanceof TypeError || (error as Error).name === 'TimeoutError') return null
-      throw error
+    // Kills must not use up the attempts of a run: that would be another promise.
+    const job = {
+      http: { url: target.url },
+      payload: { some: 'thing' },
+      retry: { maxAttempts: 50, backoff: { type: 'fixed', initial: '200ms' } },
+      // Also how long a lease lasts at most: what a kill has cut is taken up again after it.
+      timeout: '8s',
+      ...(delayMs > 0 ? { delay: `${delayMs}ms` } : {}),
     }
+    // The connection broke, or went down with the process it was handed to: whether the job exists is unknown.
+    const answer = await post(job).catch(() => null)
+    if (answer === null || answer.status === 503) return null
+    if (answer.status !== 201) throw new Error(`${answer.status} ${answer.body}`)
+    return (JSON.parse(answer.body) as { jobId: string }).jobId
   }
   return { database, target, fleet, create }
 }

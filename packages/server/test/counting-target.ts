@@ -33,7 +33,8 @@ export class CountingTarget {
         response.end('ok')
       })
     })
-    server.listen(0, '127.0.0.1')
+    // Three nodes open hundreds of connections at once; what does not fit into the queue would wait for seconds.
+    server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
     await once(server, 'listening')
     target.#url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
     onTestFinished(() => {
