@@ -36,15 +36,16 @@ export class TenantQueues {
     return found
   }
 
-  /** Makes the queue if there is none. Its kind cannot be changed once something decided it. */
+  /** Makes the queue if there is none. Its kind is decided here or by its first use, and stays. */
   async put(name: string, options: { kind?: QueueKindName } = {}): Promise<void> {
     const { engine, caller } = this.#scope
     const complaints = new Complaints()
     readWord(complaints, 'queue', name)
     const kind = options.kind === undefined ? undefined : readKind(complaints, options.kind)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
-    const known = await findQueue(this.#scope.fresh, caller.tenantId, name)
-    if (known === null || kind !== undefined) await engine.registry.queueId(caller.tenantId, name, kind)
+    if (kind !== undefined) await engine.registry.queueId(caller.tenantId, name, kind)
+    else if ((await findQueue(this.#scope.fresh, caller.tenantId, name)) === null)
+      await engine.registry.nameQueue(caller.tenantId, name)
   }
 
   /** Nothing of the queue is started until it is resumed; what has begun goes on. Other nodes know within a second. */

@@ -15,18 +15,33 @@ export interface Running {
 /** How long requests under way may still take. */
 const REQUESTS_MS = 5_000
 
-/** Starts one node. It listens before the database is there, so that somebody who asks is told that it is waiting. */
-export async function startNode(options: StartOptions, adminKey: string, logger: Logger): Promise<Running> {
+/**
+ * Starts one node. It listens before the database is there, so that somebody who asks is told that it is waiting; where
+ * others serve the same port, it first lets so much time pass to become ready, and takes no requests away from them.
+ */
+export async function startNode(
+  options: StartOptions,
+  adminKey: string,
+  logger: Logger,
+  readyFirstMs = 0,
+): Promise<Running> {
   let belfry: Belfry | null = null
-  const server = await listen(options, adminKey, logger, () => belfry)
+  const start = async (publicUrl: string): Promise<Belfry> => {
+    belfry = await Belfry.start({ ...engineOptions(options), publicUrl, logger })
+    return belfry
+  }
+  const starting = readyFirstMs > 0 ? start(options.publicUrl ?? `http://127.0.0.1:${options.port}`) : null
+  if (starting) await within(readyFirstMs, starting)
+  const server = await listen(options, adminKey, logger, () => belfry).catch(async (error: unknown) => {
+    await starting?.then((engine) => engine.stop())
+    throw error
+  })
   const url = `http://127.0.0.1:${server.port}`
-  try {
-    belfry = await Belfry.start({ ...engineOptions(options), publicUrl: options.publicUrl ?? url, logger })
-  } catch (error) {
+  const engine = await (starting ?? start(options.publicUrl ?? url)).catch(async (error: unknown) => {
     await server.stop()
     throw error
-  }
-  const engine = belfry
+  })
+  if (options.publicUrl === undefined) engine.setPublicUrl(url)
   return {
     url,
     stop: async () => {
@@ -56,8 +71,8 @@ async function listen(
   }
 }
 
-/** A caller who never finishes his request must not keep the runs from being released. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
+/** Waits for the work, but no longer: a caller who never finishes his request must not keep the runs from being released. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
   const clock = new SystemClock()
   let timer = { cancel: () => {} }
   const over = new Promise<void>((wake) => {

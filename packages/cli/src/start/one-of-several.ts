@@ -9,6 +9,9 @@ import type { StartOptions } from './start-options.ts'
 /** Nobody is there any more who would end a process that cannot drain. */
 const ALONE_MS = DRAIN_MS + 8_000
 
+/** A database that is away for longer is told to whoever asks. */
+const READY_FIRST_MS = 5_000
+
 /** A node among several behind one port. It drains when the first process says so, or is gone. */
 export async function runOneOfSeveral(options: StartOptions, adminKey: string, logger: Logger): Promise<void> {
   let node: Running | null = null
@@ -38,7 +41,7 @@ export async function runOneOfSeveral(options: StartOptions, adminKey: string, l
   })
 
   try {
-    node = await startNode(options, adminKey, logger)
+    node = await startNode(options, adminKey, logger, READY_FIRST_MS)
     tell({ belfry: 'ready' })
   } catch (error) {
     const { message, exitCode } = describeFailure(error)

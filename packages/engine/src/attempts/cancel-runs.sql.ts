@@ -45,6 +45,21 @@ export interface CanceledRuns {
 }
 
 /** Cancels the live runs of a job, or one of them. */
+const WAS_CANCELED = statement(
+  'job_was_canceled',
+  `select exists (select from belfry.attempts a
+     where a.shard = $1 and a.job_id = $2 and a.finished_at >= to_timestamp($3::float8 / 1000) and a.final and a.outcome = ${OUTCOME.canceled})`,
+)
+
+/** Whether a one-off ended by being canceled. Nothing of it has ended before `since`, which leaves out the days before. */
+export async function wasCanceled(
+  tx: Queryable,
+  job: { shard: number; jobId: string },
+  since: Instant,
+): Promise<boolean> {
+  return (await tx.query<[boolean]>(WAS_CANCELED, [job.shard, job.jobId, since]))[0]?.[0] === true
+}
+
 export async function cancelRuns(
   tx: Queryable,
   run: { shard: number; jobId: string; nominalAt: Instant | null },

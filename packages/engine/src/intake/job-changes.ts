@@ -1,13 +1,14 @@
-import { cancelRuns, recordCanceledOneOff } from '../attempts/cancel-runs.sql.ts'
+import { cancelRuns, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
-import { runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
+import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
 import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
 import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import { dueOf } from '../promotion/due.ts'
 import { putSkips } from '../promotion/put-skips.sql.ts'
 import { insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
+import { DAY_MS } from '../schedule/duration.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type LockedTimer, lockTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
@@ -136,6 +137,8 @@ export class JobChanges {
         { now, graceUntil: now + cancelGraceMs, leased },
       )
       if (job.oneOff && !timer && removed.length + asked.length === 0 && !(await isAlive(tx, job.shard, job.jobId))) {
+        // Canceled again: the same answer.
+        if (await wasCanceled(tx, job, createdAtOf(job.jobId) - DAY_MS)) return { status: 'canceled' as const, asked }
         throw new BelfryError('already_finished', `job ${jobId} has finished already`)
       }
       ready.length = 0

@@ -98,6 +98,17 @@ export class Registry {
     return id
   }
 
+  /** Makes the queue, if there is none, without deciding its kind: its first use does. */
+  async nameQueue(tenantId: number, name: string): Promise<void> {
+    for (let i = 0; i < MAX_TRIES; i++) {
+      const [row] = await this.#db.query<[number, QueueKind | null]>(QUEUE, [tenantId, name])
+      if (row) return
+      await this.#db.query(REVIVE_QUEUE, [tenantId, name])
+      await this.#db.query(MAKE_QUEUE, [tenantId, name, null])
+    }
+    throw notMade(name)
+  }
+
   /** The queue of HTTP calls that name none, shared by all tenants. */
   httpQueueId(): Promise<number> {
     return this.queueId(SYSTEM_TENANT, HTTP_QUEUE, QUEUE_KIND.http)
@@ -125,9 +136,12 @@ export class Registry {
         return found
       }
     }
-    throw new BelfryError('database_unavailable', `the queue "${name}" could not be made`)
+    throw notMade(name)
   }
 }
+
+const notMade = (name: string): BelfryError =>
+  new BelfryError('database_unavailable', `the queue "${name}" could not be made`)
 
 /** One name means the system's queue, whoever says it. */
 const keyOf = (tenantId: number, name: string): string =>

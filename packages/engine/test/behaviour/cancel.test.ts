@@ -63,6 +63,14 @@ test('a delayed job that is canceled never runs and leaves a history row with th
     status: 'canceled',
     attempts: [{ number: 0, counted: false }],
   })
+  expect(await kit.jobs.cancel(jobId)).toEqual({ status: 'canceled' })
+})
+
+test('a job that has succeeded cannot be canceled', async () => {
+  const { kit } = await startKit()
+  await record(kit, 'emails')
+  const { jobId } = await kit.jobs.create({ queue: 'emails', payload: 1 })
+  await kit.settle()
   await expect(kit.jobs.cancel(jobId)).rejects.toMatchObject({ code: 'already_finished' })
 })
 

@@ -150,6 +150,10 @@ test('only an empty queue can be deleted, and it is back when it is named again'
 
 test('a queue is of one kind, and the shared one is not for a tenant to change', async () => {
   const { own } = await startTenants()
+  await own.queues.put('undecided')
+  expect((await own.queues.get('undecided')).kind).toBeNull()
+  await own.jobs.create({ http: { url: 'https://example.com/' }, queue: 'undecided', delay: '1h' })
+  expect((await own.queues.get('undecided')).kind).toBe('http')
   await own.queues.put('calls', { kind: 'http' })
   await own.queues.put('calls')
   expect(await own.queues.get('calls')).toMatchObject({ kind: 'http' })

@@ -97,6 +97,7 @@ export class HttpExecutor {
     } finally {
       this.#slots.leave(origin, clock.now())
     }
+    if (isRetry && end.kind !== 'failed') budget.retryWentWell(clock.now())
     this.#record(pass, healthOf(run, end), end)
     if (end.kind !== 'waits') return end
     await this.#deps.callbacks.waitFor(run.lease)

@@ -37,8 +37,27 @@ test('what is always allowed is divided by the nodes', () => {
   expect(sum(taken.slice(60)) / 120).toBeLessThanOrEqual(0.3)
 })
 
-test('whoever is over the budget comes back one after the other, no faster than the budget lets through', () => {
+test('whoever is over the budget comes back one after the other, no faster than the budget lets through, and soon', () => {
   const budget = new RetryBudget(RETRY_BUDGET)
-  const times = Array.from({ length: 100 }, () => budget.returnAt(START, 1, random))
-  expect(times.map((at) => at - START)).toEqual(times.map((_, i) => 1_000 + i * 1_000))
+  const waits = Array.from({ length: 100 }, () => budget.returnAt(START, 1, random) - START)
+  expect(waits.slice(0, 30)).toEqual(Array.from({ length: 30 }, (_, i) => 1_000 + i * 1_000))
+  expect(Math.max(...waits)).toBeLessThanOrEqual(31_000)
+})
+
+test('retries that go well buy further ones, and as soon as they fail again the old limit holds', () => {
+  const budget = new RetryBudget(RETRY_BUDGET)
+  const second = (at: number, goesWell: boolean) => {
+    let taken = 0
+    for (let now = at; now < at + 1_000; now += 5) {
+      if (!budget.takeRetry(now, 1)) continue
+      taken++
+      if (goesWell) budget.retryWentWell(now)
+    }
+    return taken
+  }
+  const well = Array.from({ length: 40 }, (_, i) => second(START + i * 1_000, true))
+  expect(sum(well.slice(0, 5))).toBeLessThanOrEqual(20)
+  expect(Math.max(...well)).toBeGreaterThanOrEqual(100)
+  const ill = Array.from({ length: 60 }, (_, i) => second(START + 40_000 + i * 1_000, false))
+  expect(sum(ill.slice(15))).toBeLessThanOrEqual(70)
 })

@@ -1,7 +1,6 @@
 import type { Instant } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 
-/** Nobody is sent away for longer than this after the instant from which on he may come: things change. */
 const LONGEST_MS = 300_000
 
 /**
@@ -9,11 +8,17 @@ const LONGEST_MS = 300_000
  * when there is room again. Who comes back too early goes to its end. A place in it promises nothing.
  */
 export class ReturnLine {
+  readonly #longestMs: number
   #last: Instant = 0
+
+  /** Nobody is sent away for longer than that after the instant from which on he may come: things change. */
+  constructor(longestMs = LONGEST_MS) {
+    this.#longestMs = longestMs
+  }
 
   next(notBefore: Instant, perSecond: number, random: Random): Instant {
     const at = Math.max(notBefore, this.#last + 1_000 / perSecond)
-    if (at - notBefore > LONGEST_MS) return Math.round(notBefore + LONGEST_MS * (0.5 + random.float() / 2))
+    if (at - notBefore > this.#longestMs) return Math.round(notBefore + this.#longestMs * (0.5 + random.float() / 2))
     this.#last = at
     return Math.round(at)
   }
