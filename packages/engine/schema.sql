@@ -46,6 +46,7 @@ create table queues (
   unique (tenant_id, name)
 );
 create index queues_deleted on queues (deleted_at) where deleted_at IS NOT NULL;
+create index queues_for_http on queues (id) where kind = 1;
 create index queues_paused on queues (id) where paused_at IS NOT NULL;
 alter table queues enable row level security;
 create policy of_tenant on queues for select using ((shared OR (tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer)));

@@ -20,6 +20,7 @@ alter table queues
 create index queues_paused on queues (id) where paused_at is not null;
 -- A deleted queue keeps its number: nodes may know it, and it is back when it is named again.
 create index queues_deleted on queues (deleted_at) where deleted_at is not null;
+create index queues_for_http on queues (id) where kind = 1;
 -- The system's own queue (tenant 0), shared by all tenants and served by nodes.
 insert into queues (id, tenant_id, name, kind, shared) select coalesce(max(q.id), 0) + 1, 0, 'http', 1, true from queues q;
 

@@ -307,6 +307,7 @@ export class Engine {
     this.#liveNodes = answer.liveNodes.length
     this.handlers.setPaused(new Set(answer.pausedQueueIds))
     this.registry.forget(answer.deletedQueueIds)
+    if (this.httpQueues.saw(answer.httpQueues)) this.#httpQueuesLoop.wake()
     let toRead = false
     asked.shards.forEach((shard, i) => {
       if (this.reader.saw(shard, answer.timersDue[i] ?? Number.POSITIVE_INFINITY)) toRead = true

@@ -1,5 +1,5 @@
 import { PRIORITIES } from '../job/level.ts'
-import { DELIVERY, RUN_STATE } from '../job/states.ts'
+import { DELIVERY, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -38,7 +38,8 @@ const PULSE = statement(
        from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority),
      array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[],
      array(select q.id from belfry.queues q where q.paused_at is not null),
-     array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute')
+     array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute'),
+     (select count(*)::int from belfry.queues q where q.kind = ${QUEUE_KIND.http})
    from clock`,
 )
 const GRACE = statement(
@@ -75,6 +76,8 @@ export interface PulseAnswer {
   pausedQueueIds: number[]
   /** Those of the last minute. */
   deletedQueueIds: number[]
+  /** How many queues are for HTTP calls. */
+  httpQueues: number
   /** The oldest pulse of another live node: unless it pulses again it is dead 2.5 s later. */
   oldestPulseAt: Instant | null
   graceUntil: Instant | null
@@ -88,7 +91,7 @@ export interface PulseAnswer {
 
 type Row = [
   ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string],
-  ...[string, string, string],
+  ...[string, string, string, number],
 ]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
@@ -105,7 +108,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     question.address,
   ])
   const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce] = row as Row
-  const [promoters, paused, deleted] = (row as Row).slice(10) as [string, string, string]
+  const [promoters, paused, deleted, httpQueues] = (row as Row).slice(10) as [string, string, string, number]
   const turnsOf = (array: string) => listOf(array).map((turn) => (turn === 'NULL' ? null : Number(turn)))
   const [turns, turnsOnce] = [turnsOf(heads), turnsOf(headsOnce)]
   const ofQueue = (list: (number | null)[], i: number) => list.slice(i * PRIORITIES, (i + 1) * PRIORITIES)
@@ -116,6 +119,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     promoters: listOf(promoters),
     pausedQueueIds: listOf(paused).map(Number),
     deletedQueueIds: listOf(deleted).map(Number),
+    httpQueues,
     oldestPulseAt: oldest,
     graceUntil: grace,
     timersDue: listOf(timers).map(Number),

@@ -4,8 +4,8 @@ import { statement } from '../../store/statement.ts'
 
 const HTTP_QUEUES = statement('http_queues', 'select q.id from belfry.queues q where q.kind = 1 limit 10000')
 
-/** What another node made without anybody saying so is found after this. */
-const LOOK_EVERY_MS = 2_000
+/** The pulse says when there are more; this is for what it cannot count. */
+const LOOK_EVERY_MS = 60_000
 
 interface HttpQueuesDeps {
   db: Queryable
@@ -17,6 +17,7 @@ interface HttpQueuesDeps {
 export class HttpQueues implements Step {
   readonly #deps: HttpQueuesDeps
   readonly #others = new Set<number>()
+  #known = -1
 
   constructor(deps: HttpQueuesDeps) {
     this.#deps = deps
@@ -25,8 +26,15 @@ export class HttpQueues implements Step {
   async runOnce(): Promise<{ waitMs: number }> {
     this.#others.clear()
     const { db, serves, serve } = this.#deps
-    for (const [queueId] of await db.query<[number]>(HTTP_QUEUES, [])) if (!serves(queueId)) serve(queueId)
+    const rows = await db.query<[number]>(HTTP_QUEUES, [])
+    this.#known = rows.length
+    for (const [queueId] of rows) if (!serves(queueId)) serve(queueId)
     return { waitMs: LOOK_EVERY_MS }
+  }
+
+  /** The pulse counted them: whether that is a reason to look. */
+  saw(count: number): boolean {
+    return count > this.#known
   }
 
   /** A run of this queue is ready: whether that is a reason to look. */
