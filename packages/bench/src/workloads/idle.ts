@@ -2,7 +2,8 @@ import { startBelfry } from '../belfry.ts'
 import { connect, readNumber, withDatabase } from '../database.ts'
 import type { Measurement, Setting, Workload } from '../workload.ts'
 
-const SETTLE_MS = 5_000
+/** A connection that has gone idle says only after 10 s what it did before: the start must not count as idling. */
+const SETTLE_MS = 15_000
 const WATCHED_MS = { quick: 20_000, full: 60_000 }
 
 export const idle: Workload = {
