@@ -55,7 +55,7 @@ async function connectServer(url: string, close: () => Promise<void>): Promise<S
 }
 
 /** The same server, another database. */
-export function withDatabase(url: string, database: string): string {
+function withDatabase(url: string, database: string): string {
   const address = new URL(url)
   address.pathname = `/${database}`
   return address.toString()
