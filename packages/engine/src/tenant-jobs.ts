@@ -11,6 +11,7 @@ import { getJob } from './lookup/get-job.sql.ts'
 import type { JobView, JobViewStatus } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
 import type { Page, PageRequest } from './lookup/page.ts'
+import { admitJobs } from './tenant-admission.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 import { type Upserted, upsertJob } from './tenant-upsert.ts'
 
@@ -35,9 +36,9 @@ export class TenantJobs {
   /** Answers after the commit. */
   async create(job: unknown, options: { idempotencyKey?: string } = {}): Promise<CreatedJob> {
     const { idempotencyKey } = checkedOptions(options, ['idempotencyKey'])
-    const { engine, caller } = this.#scope
-    await engine.quotas.admitJobs(caller.tenantId, 1)
-    const { jobId, deduplicated, nextRunAt } = await engine.intake.create(withKey(job, idempotencyKey), this.#creator)
+    const keyed = withKey(job, idempotencyKey)
+    await admitJobs(this.#scope, [keyed])
+    const { jobId, deduplicated, nextRunAt } = await this.#scope.engine.intake.create(keyed, this.#creator)
     if (!deduplicated) return { jobId, deduplicated, status: 'active', nextRunAt }
     const known = await getJob(this.#scope.fresh, this.#scope.caller.tenantId, jobId)
     // Deleted since: the key is still used up.
@@ -47,9 +48,8 @@ export class TenantJobs {
 
   /** Up to 10,000, all or none. */
   async createMany(jobs: unknown): Promise<Created[]> {
-    const { engine, caller } = this.#scope
-    await engine.quotas.admitJobs(caller.tenantId, Array.isArray(jobs) ? jobs.length : 0)
-    return engine.intake.createMany(jobs, this.#creator)
+    await admitJobs(this.#scope, Array.isArray(jobs) ? jobs : [])
+    return this.#scope.engine.intake.createMany(jobs, this.#creator)
   }
 
   /** The job wherever it is: waiting, in flight or finished. */

@@ -1,0 +1,26 @@
+import { shardOfKey } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { numbers, texts } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { KEY_KIND } from './keys.sql.ts'
+
+const HELD = statement(
+  'held_idempotency_keys',
+  `select k.key from unnest($2::smallint[], $3::text[]) as u (shard, key) cross join lateral (
+     select k.key from belfry.keys k
+     where /*shards k*/ k.shard = u.shard and k.tenant_id = $1 and k.kind = ${KEY_KIND.idempotency} and k.key = u.key
+       and k.expires_at > to_timestamp($4::float8 / 1000) limit 1) k`,
+)
+
+/** Those of a tenant's idempotency keys under which a job was made, and which have not expired. */
+export async function heldKeys(
+  db: Queryable,
+  tenantId: number,
+  keys: readonly string[],
+  at: { shards: number; now: Instant },
+): Promise<Set<string>> {
+  const shards = keys.map((key) => shardOfKey(tenantId, key, at.shards))
+  const rows = await db.query<[string]>(HELD, [tenantId, numbers(shards), texts(keys), at.now])
+  return new Set(rows.map(([key]) => key))
+}
