@@ -23,7 +23,8 @@ import {
   raiseVersionOfRuns,
   writeJob,
 } from './job-row.sql.ts'
-import { freeName } from './keys.sql.ts'
+import { freeName, holderOfName } from './keys.sql.ts'
+import { hasUnaskedRun } from './left-to-cancel.sql.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 
 export interface JobChangesDeps extends DecideDeps {
@@ -131,6 +132,8 @@ export class JobChanges {
       if (timer) await removeTimer(tx, job.shard, job.jobId)
       if (timer && job.oneOff) await recordCanceledOneOff(tx, timer, now)
       const leased = running === 'cancel' ? 'ask' : 'leave'
+      // Looked at before they are asked: of a one-off, that is all that tells a first cancel from a second.
+      const isNews = timer !== null || (leased === 'ask' && (await hasUnaskedRun(tx, job)))
       const { removed, asked } = await cancelRuns(
         tx,
         { ...job, nominalAt: null },
@@ -145,8 +148,10 @@ export class JobChanges {
       // How a one-off ended is told by its history; what it keeps must not say that it is still paused.
       if (!job.oneOff || job.status === JOB_STATUS.paused)
         await writeJob(tx, { ...job, status: JOB_STATUS.canceled, pauseReason: null }, now)
+      const hadName = await this.#hasName(tx, job)
       await this.#freeName(tx, job)
-      await record('cancel', statusOf(job), { status: 'canceled', running })
+      if (!job.oneOff || isNews || hadName || removed.length > 0)
+        await record('cancel', statusOf(job), { status: 'canceled', running })
       return { status: 'canceled' as const, asked }
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
@@ -170,6 +175,12 @@ export class JobChanges {
       return canceled.asked
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
+  }
+
+  async #hasName(tx: Transaction, { tenantId, name, jobId }: JobRow): Promise<boolean> {
+    if (name === null) return false
+    const key = { shard: shardOfKey(tenantId, name, this.#deps.shards), tenantId, key: name }
+    return (await holderOfName(tx, key)) === jobId
   }
 
   async #freeName(tx: Transaction, { tenantId, name, jobId }: JobRow): Promise<void> {
