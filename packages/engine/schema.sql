@@ -258,9 +258,12 @@ create table attempt_logs (
   line       integer not null,
   shard      smallint not null,
   level      smallint not null,
-  message    text not null
+  message    text not null,
+  tenant_id  integer not null default 0
 ) partition by range (logged_at);
 create index attempt_logs_by_run on attempt_logs (shard, job_id, nominal_at, attempt, line);
+alter table attempt_logs enable row level security;
+create policy of_tenant on attempt_logs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table api_keys (
   created_at timestamptz(3) not null,

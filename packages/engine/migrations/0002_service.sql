@@ -113,6 +113,9 @@ create index runs_by_tenant on runs (tenant_id, job_id, nominal_at) where tenant
 -- What an HTTP target answered: headers, the first 4 KiB of the body, timings.
 alter table attempts add column response json;
 
+-- Lines whose job was not to be found are nobody's (0).
+alter table attempt_logs add column tenant_id integer not null default 0;
+
 -- The second wall: tenant-facing reads run as a role that sees one tenant's rows, and none if no tenant is set.
 alter table jobs enable row level security;
 create policy of_tenant on jobs for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
@@ -124,6 +127,8 @@ alter table runs enable row level security;
 create policy of_tenant on runs for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
 alter table attempts enable row level security;
 create policy of_tenant on attempts for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
+alter table attempt_logs enable row level security;
+create policy of_tenant on attempt_logs for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
 alter table dead_letters enable row level security;
 create policy of_tenant on dead_letters for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
 alter table skips enable row level security;

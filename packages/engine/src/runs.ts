@@ -30,7 +30,7 @@ export class Runs {
 
   /** What its handlers logged. */
   async logs(runId: string): Promise<LogView[]> {
-    return getLogs(this.#engine.db, runId)
+    return getLogs(this.#engine.db, null, runId)
   }
 
   /** A waiting run is gone at once; a running one is asked to stop. */

@@ -29,7 +29,7 @@ export class TenantRuns {
 
   async logs(runId: string): Promise<LogView[]> {
     await this.#scope.mustOwnRun(runId)
-    return getLogs(this.#scope.engine.db, runId)
+    return getLogs(this.#scope.fresh, this.#scope.caller.tenantId, runId)
   }
 
   /** A waiting run is gone at once; a running one is asked to stop. */

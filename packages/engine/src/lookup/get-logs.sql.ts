@@ -13,6 +13,7 @@ const GET = statement(
   'get_logs',
   `select l.attempt, l.line, l.level, l.logged_at, l.message from belfry.attempt_logs l
    where l.shard = $1 and l.job_id = $2 and l.nominal_at = to_timestamp($3::float8 / 1000) and l.logged_at >= to_timestamp($4::float8 / 1000)
+     and ($5::int is null or l.tenant_id = $5)
    order by l.attempt, l.line limit ${MAX_LINES}`,
 )
 
@@ -24,8 +25,8 @@ export interface LogView {
   message: string
 }
 
-/** The first ten thousand lines of a run, whosever it is: the caller has looked up the run for its tenant. */
-export async function getLogs(db: Queryable, runId: string): Promise<LogView[]> {
+/** The first ten thousand lines of a tenant's run; of anybody's if no tenant is given. */
+export async function getLogs(db: Queryable, tenantId: number | null, runId: string): Promise<LogView[]> {
   const run = parseRunId(runId)
   if (run === null) return []
   const { jobId, nominalAt } = run
@@ -34,6 +35,7 @@ export async function getLogs(db: Queryable, runId: string): Promise<LogView[]> 
     jobId,
     nominalAt,
     nominalAt - DAY_MS,
+    tenantId,
   ])
   return rows.map(([attempt, line, level, loggedAt, message]) => ({
     attempt,

@@ -380,8 +380,8 @@ test('the logs of a run come attempt by attempt, line by line', async () => {
     },
   })
   await appendLogs(t.db, [line(2, 1, 'c'), line(1, 2, 'b'), line(1, 1, 'a'), line(1, 1, 'of another run', NOW + 1)])
-  const logs = await getLogs(t.db, runIdOf(jobId, NOW))
+  const logs = await getLogs(t.db, null, runIdOf(jobId, NOW))
   expect(logs.map(({ message }) => message)).toEqual(['a', 'b', 'c'])
   expect(logs[0]).toEqual({ attempt: 1, line: 1, level: 'warn', loggedAt: new Date(NOW + 1), message: 'a' })
-  expect(await getLogs(t.db, 'x')).toEqual([])
+  expect(await getLogs(t.db, null, 'x')).toEqual([])
 })

@@ -8,6 +8,7 @@ export const READER_ROLE = 'belfry_reader'
  * and no partition, since policies hold for the table that a statement names.
  */
 const READABLE_TABLES = [
+  'attempt_logs',
   ...['jobs', 'specs', 'timers', 'runs', 'attempts', 'dead_letters', 'skips', 'job_changes', 'queues', 'tenants'],
 ] as const
 

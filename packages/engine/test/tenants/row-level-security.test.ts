@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import { Belfry } from '../../src/index.ts'
 import { hash64 } from '../../src/job/ids.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
@@ -23,7 +24,11 @@ async function setup() {
   await t.query(`insert into tenants (id, name) values (2, 'other')`)
   for (const tenant of ['default', 'other']) {
     const [view, once] = [await t.kit.tenant(tenant), { retry: { maxAttempts: 1 } }]
-    await t.kit.handle(`fails-${tenant}`, () => Promise.reject(new Error('no')), { tenant })
+    const fail = (run: ActiveRun) => {
+      run.log(`of ${tenant}`)
+      throw new Error('no')
+    }
+    await t.kit.handle(`fails-${tenant}`, fail, { tenant })
     await view.jobs.create({ queue: `fails-${tenant}`, ...once })
     await view.jobs.create({ queue: 'idle' })
     await view.jobs.create({ queue: 'idle', delay: '1h', idempotencyKey: 'k' })
@@ -57,7 +62,18 @@ async function setup() {
 }
 
 /** What look-ups read, and the sealed or secret things that nobody reads through this role. */
-const READABLE = ['attempts', 'dead_letters', 'job_changes', 'jobs', 'queues', 'runs', 'skips', 'specs', 'timers']
+const READABLE = [
+  'attempt_logs',
+  'attempts',
+  'dead_letters',
+  'job_changes',
+  'jobs',
+  'queues',
+  'runs',
+  'skips',
+  'specs',
+  'timers',
+]
 const HIDDEN = ['api_keys', 'circuits', 'keys', 'payloads', 'secrets', 'signing_keys']
 
 test('without any condition, a tenant sees its own rows of every table and nobody else sees any', async () => {
@@ -86,7 +102,7 @@ test('partitions, secrets of the installation and writing are closed to a tenant
   const t = await setup()
   const partitions = t.tables.filter(({ partition }) => partition)
   expect(partitions.length).toBeGreaterThan(10)
-  const others = ['meta', 'nodes', 'migrations', 'schedules', 'attempt_logs', 'checkpoints']
+  const others = ['meta', 'nodes', 'migrations', 'schedules', 'checkpoints']
   for (const name of [...partitions.map((one) => one.name), ...others])
     await expect(t.read(1, `select 1 from "${t.kit.schema}"."${name}"`), name).rejects.toThrow(/permission denied/)
   expect(await t.read(1, `select name from "${t.kit.schema}".tenants`)).toEqual([['default']])
@@ -118,6 +134,7 @@ test('a look-up that forgot its condition still shows nothing of others', async 
       ...[1, true, last, inf, true, inf, last, inf, 1_000_000, 1_000, null, null, null, 1_000, null, -inf, inf, 64],
     ],
     list_runs_of_job: [letter?.shard, letter?.job_id, 1, inf, 0, 1_000, null, null, null, 100, null, -inf, inf],
+    get_logs: [letter?.shard, letter?.job_id, at, 0, 1],
     list_dead_letters: [1, inf, last, inf, null, null, null, 1_000, 1_000, -inf, inf],
     get_dead_letter: [1, letter?.shard, letter?.job_id, at],
     job_belongs_to_tenant: [...job, 1],
