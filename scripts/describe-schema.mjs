@@ -25,6 +25,9 @@ export async function describeSchema(client, schema) {
     )
     parts[parts.length - 1] += more.join('')
   }
+  for (const { name, options, definition } of await rows(VIEWS)) {
+    parts.push(`create view ${name}${options ? ` with (${options})` : ''} as\n${definition}\n`)
+  }
   for (const { definition } of await rows(FUNCTIONS)) parts.push(`${definition.trimEnd()};\n`)
   return (
     parts
@@ -65,7 +68,7 @@ function describeColumn({ type, storage, compression, collation, not_null, expre
 async function refuseUnknownKinds(rows) {
   const unknown = await rows(`
     select relkind::text || ' ' || relname as what from pg_class
-    where relnamespace = $1::regnamespace and relkind not in ('r', 'p', 'i', 'I')
+    where relnamespace = $1::regnamespace and relkind not in ('r', 'p', 'i', 'I', 'v')
     union all select 'type ' || typname from pg_type t
     where typnamespace = $1::regnamespace and typtype not in ('e') and typelem = 0
       and not exists (select from pg_class c where c.oid = t.typrelid)
@@ -85,6 +88,10 @@ const TABLES = `
     lower(pg_get_expr(c.relpartbound, c.oid)) as bound
   from pg_class c left join pg_inherits i on i.inhrelid = c.oid
   where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p') order by c.oid`
+
+const VIEWS = `
+  select c.relname as name, array_to_string(c.reloptions, ', ') as options, pg_get_viewdef(c.oid, true) as definition
+  from pg_class c where c.relnamespace = $1::regnamespace and c.relkind = 'v' order by c.oid`
 
 const COLUMNS = `
   select a.attrelid as relid, quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type,

@@ -77,6 +77,28 @@ create table payloads (
 );
 create index payloads_by_use on payloads (used_at);
 
+-- Which job names which payload, and when it will next need it: as long as a job has a future its payload stays.
+create table payload_uses (
+  needed_at timestamptz(3) not null,
+  payload_id uuid not null,
+  job_id uuid not null,
+  shard smallint not null,
+  job_shard smallint not null,
+  primary key (shard, payload_id, job_id)
+);
+create index payload_uses_by_need on payload_uses (needed_at);
+
+-- What a run was triggered with in place of its job's payload.
+create table run_payloads (
+  nominal_at timestamptz(3) not null,
+  job_id uuid not null,
+  tenant_id integer not null,
+  shard smallint not null,
+  payload json not null,
+  primary key (shard, job_id, nominal_at)
+);
+create index run_payloads_by_time on run_payloads (nominal_at);
+
 -- Who changed what: one row per change of a job, queue, key, secret or tenant.
 create table job_changes (
   changed_at timestamptz(3) not null,
@@ -137,6 +159,8 @@ alter table job_changes enable row level security;
 create policy of_tenant on job_changes for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
 alter table payloads enable row level security;
 create policy of_tenant on payloads for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
+alter table run_payloads enable row level security;
+create policy of_tenant on run_payloads for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
 alter table secrets enable row level security;
 create policy of_tenant on secrets for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
 alter table keys enable row level security;
@@ -145,3 +169,49 @@ alter table tenants enable row level security;
 create policy of_tenant on tenants for select using (id = nullif(current_setting('belfry.tenant', true), '')::integer);
 alter table queues enable row level security;
 create policy of_tenant on queues for select using (shared or tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
+
+-- A large claim of first attempts of one-offs: instead of rewriting every row it takes them out of `runs` and lists them here,
+-- one row per claim and tenant, until each has ended or has become a row again.
+create table receipts (
+  holder bigint not null,
+  leased_at timestamptz(3) not null,
+  lease_until timestamptz(3) not null,
+  tenant_id integer not null,
+  queue_id integer not null,
+  job_ids uuid[] not null,
+  nominal_ats timestamptz(3)[] not null,
+  due_ats timestamptz(3)[] not null,
+  job_versions integer[] not null,
+  timeouts_ms integer[] not null,
+  shards smallint[] not null,
+  priorities smallint[] not null,
+  causes smallint[] not null,
+  primary key (holder, tenant_id)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0, toast.autovacuum_vacuum_scale_factor = 0,
+  toast.autovacuum_vacuum_threshold = 5000, toast.autovacuum_vacuum_cost_delay = 0);
+-- They live for a moment: compressing them is not worth it.
+alter table receipts
+  alter column job_ids set storage external,
+  alter column nominal_ats set storage external,
+  alter column due_ats set storage external,
+  alter column job_versions set storage external,
+  alter column timeouts_ms set storage external,
+  alter column shards set storage external,
+  alter column priorities set storage external,
+  alter column causes set storage external;
+create index receipts_by_end on receipts (lease_until);
+alter table receipts enable row level security;
+create policy of_tenant on receipts for select using (tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
+
+-- The runs that stand in a receipt alone, as if they were leased rows. `among` is the receipt's list: whoever looks for one job
+-- asks `among @> array[job]` first, so that receipts without it are not unpacked. The offsets keep both look-ups look-ups.
+create view packed_runs with (security_invoker = true) as
+select u.shard, u.job_id, u.nominal_at, u.due_at, c.tenant_id, c.queue_id, u.job_version, u.timeout_ms, u.priority, u.cause, c.holder, c.leased_at,
+  c.lease_until, 1::smallint as state, 1 as attempt, 0 as failures, c.job_ids as among
+from receipts c cross join lateral unnest(c.shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes)
+  as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause)
+where not exists (
+    select from attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = u.nominal_at
+      and a.finished_at >= c.leased_at - interval '1 day' and a.number = 1 offset 0)
+  and not exists (
+    select from runs r where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = u.nominal_at offset 0);

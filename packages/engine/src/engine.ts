@@ -17,6 +17,7 @@ import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
 import { Definitions } from './leases/definitions.sql.ts'
+import { Receipts } from './leases/receipts.sql.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
@@ -97,6 +98,7 @@ export class Engine {
   readonly httpQueues: HttpQueues
   readonly quotas: Quotas
   readonly admin: Admin
+  readonly #receipts: Receipts
   readonly #notifier: Notifier
   readonly #stopping = new AbortController()
   readonly #loops: Loop[]
@@ -123,8 +125,10 @@ export class Engine {
     db.onMissingPartition(() => this.partitioner.ensure())
     const schedules = new Schedules(db.aside)
     const definitions = new Definitions(db)
+    const receipts = new Receipts(db)
+    this.#receipts = receipts
     this.finisher = new Finisher(
-      { db, logger, ensurePartitions: () => this.partitioner.ensure() },
+      { db, receipts, logger, ensurePartitions: () => this.partitioner.ensure() },
       { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
     )
     this.handlers = new Handlers({
@@ -134,6 +138,7 @@ export class Engine {
       logger,
       finisher: this.finisher,
       definitions,
+      receipts,
       wakeups,
       leaseMs,
       stopping,
@@ -176,7 +181,7 @@ export class Engine {
       onReady: (run) => wakeups.ready(run),
     })
     this.reaper = new Reaper({ db, finisher: this.finisher, definitions, turns, wakeups, random })
-    this.keeper = new Keeper({ db, clock, logger, leaseMs, pools: () => this.handlers.pools })
+    this.keeper = new Keeper({ db, clock, logger, receipts, leaseMs, pools: () => this.handlers.pools })
     this.pulse = new Pulse({
       db,
       clock,
@@ -201,6 +206,7 @@ export class Engine {
       shards,
       finisher: this.finisher,
       definitions,
+      receipts,
       wakeups,
       stopping,
       vaultKey: deps.vaultKey ?? random.bytes(KEY_BYTES),
@@ -290,6 +296,7 @@ export class Engine {
     tooLong?.cancel()
     this.#stopping.abort()
     await Promise.all(last.map((loop) => loop.stop()))
+    await this.#receipts.discard().catch(() => {})
     await this.pulse.leave().catch(() => {})
     const message = this.wakeups.take()
     if (message !== null) await this.#notifier.send(message).catch(() => {})

@@ -5,6 +5,7 @@ import type { HttpDeps } from './executors/http/http-call.ts'
 import { httpDeps } from './executors/http/http-deps.ts'
 import { HttpExecutor, type HttpSettings } from './executors/http/http-executor.ts'
 import type { Definitions } from './leases/definitions.sql.ts'
+import type { Receipts } from './leases/receipts.sql.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import type { Random } from './runtime/random.ts'
@@ -23,6 +24,7 @@ interface HttpSideDeps {
   shards: number
   finisher: Finisher
   definitions: Definitions
+  receipts: Receipts
   wakeups: Wakeups
   stopping: AbortSignal
   vaultKey: Uint8Array

@@ -1,4 +1,5 @@
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
+import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -44,7 +45,6 @@ export interface CanceledRuns {
   asked: Instant[]
 }
 
-/** Cancels the live runs of a job, or one of them. */
 const WAS_CANCELED = statement(
   'job_was_canceled',
   `select exists (select from belfry.attempts a
@@ -60,17 +60,22 @@ export async function wasCanceled(
   return (await tx.query<[boolean]>(WAS_CANCELED, [job.shard, job.jobId, since]))[0]?.[0] === true
 }
 
+/** Cancels the live runs of a job, or one of them. What a claim took meanwhile stands in its receipt, and is asked as well. */
 export async function cancelRuns(
   tx: Queryable,
   run: { shard: number; jobId: string; nominalAt: Instant | null },
   at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave' },
 ): Promise<CanceledRuns> {
-  const removed = await tx.query<[Instant]>(REMOVE_WAITING, [run.shard, run.jobId, run.nominalAt, at.now])
-  const asked =
-    at.leased === 'leave'
-      ? []
-      : await tx.query<[Instant]>(ASK_LEASED, [run.shard, run.jobId, run.nominalAt, at.graceUntil])
-  return { removed: removed.map(([nominalAt]) => nominalAt), asked: asked.map(([nominalAt]) => nominalAt) }
+  const removed: Instant[] = []
+  const asked = new Set<Instant>()
+  do {
+    const gone = await tx.query<[Instant]>(REMOVE_WAITING, [run.shard, run.jobId, run.nominalAt, at.now])
+    removed.push(...gone.flat())
+    if (at.leased === 'leave') continue
+    const told = await tx.query<[Instant]>(ASK_LEASED, [run.shard, run.jobId, run.nominalAt, at.graceUntil])
+    for (const [nominalAt] of told) asked.add(nominalAt)
+  } while (await unpackRunsOf(tx, run))
+  return { removed, asked: [...asked] }
 }
 
 /** A delayed one-off that was canceled before it became a run. */

@@ -1,6 +1,7 @@
 import { shardOfJob } from '../job/ids.ts'
 import { DELIVERY, RUN_STATE } from '../job/states.ts'
 import type { Lease } from '../leases/lease.ts'
+import { type Packed, Receipt } from '../leases/receipt.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -9,25 +10,57 @@ import { statement } from '../store/statement.ts'
 /**
  * The ctid is good enough here: a ready row that changed under the lock is not updated, and stays ready for the next claim.
  */
+const LEASE = `update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = $2, leased_at = to_timestamp($3::float8 / 1000),
+       lease_until = least(to_timestamp($4::float8 / 1000), p.deadline), deadline = p.deadline
+     from picked p where r.ctid = p.ctid`
+const LEASED = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn`
+const withDefinition = (taken: string): string =>
+  `select t.job_id, t.nominal_at, t.attempt, t.tenant_id, t.job_version, t.failures, t.timeout_ms, t.one_off, t.priority, t.turn, s.definition,
+     t.due_at, t.cause
+   from ${taken} t left join lateral (
+     select s.definition from belfry.specs s where s.shard = t.shard and s.job_id = t.job_id limit 1) s on t.one_off`
+
 const LEASE_PICKED = `
    leased as (
-     update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = $2, leased_at = to_timestamp($3::float8 / 1000),
-       lease_until = least(to_timestamp($4::float8 / 1000), p.deadline), deadline = p.deadline
-     from picked p where r.ctid = p.ctid
-     returning r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn
-   )
-   select l.job_id, l.nominal_at, l.attempt, l.tenant_id, l.job_version, l.failures, l.timeout_ms, l.one_off, l.priority, l.turn, s.definition
-   from leased l left join lateral (
-     select s.definition from belfry.specs s where s.shard = l.shard and s.job_id = l.job_id limit 1) s on l.one_off`
+     ${LEASE}
+     returning ${LEASED}, null::timestamptz as due_at, null::smallint as cause
+   ) ${withDefinition('leased')}`
+
+/** A claim of fewer keeps its rows: a receipt is worth it only for many. */
+const MIN_PACKED = 100
+/** Small things about a run that a receipt does not keep must be as they usually are. */
+const PACKABLE = `p.packable and (select count(*) from picked) >= ${MIN_PACKED}`
+/** Many first attempts of one-offs leave as rows and stand in a receipt, one per tenant; all others are leased as rows. */
+const PACK_PICKED = `
+   gone as (
+     delete from belfry.runs r using picked p where r.ctid = p.ctid and ${PACKABLE}
+     returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause
+   ), receipt as (
+     insert into belfry.receipts (holder, leased_at, lease_until, tenant_id, queue_id, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms, shards,
+       priorities, causes)
+     select $2, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000), g.tenant_id, $1, array_agg(g.job_id), array_agg(g.nominal_at),
+       array_agg(g.due_at), array_agg(g.job_version), array_agg(g.timeout_ms), array_agg(g.shard), array_agg(g.priority), array_agg(g.cause)
+     from gone g group by g.tenant_id
+   ), leased as (
+     ${LEASE} and not (${PACKABLE})
+     returning ${LEASED}
+   ) ${withDefinition(`(
+     select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,
+       g.due_at, g.cause from gone g
+     union all select l.*, null, null from leased l)`)}`
+
+const PICKED = `r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline,
+       r.one_off and r.attempt = 0 and not r.has_dependents and r.timeout_ms >= $4::float8 - $3::float8 as packable`
+const TAKE = { at_least_once: PACK_PICKED, at_most_once: LEASE_PICKED }
 
 /** In order of turn, from the watermark on; rows that somebody else holds are passed over. One priority level. */
 const claimText = (delivery: Delivery): string =>
   `with picked as (
-     select r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
+     select ${PICKED}
      from belfry.runs r
      where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = $5 and r.turn >= $6
      order by r.turn limit $7 for update skip locked
-   ), ${LEASE_PICKED}`
+   ), ${TAKE[delivery]}`
 
 /** The same over several levels: first where the merged order ends, then no row behind that is touched. */
 const claimLevelsText = (delivery: Delivery): string =>
@@ -42,14 +75,14 @@ const claimLevelsText = (delivery: Delivery): string =>
          order by r.turn limit $7) head
        order by head.turn limit $7) first
    ), picked as (
-     select head.ctid, head.deadline
+     select head.ctid, head.deadline, head.packable
      from horizon cross join level cross join lateral (
-       select r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline
+       select ${PICKED}
        from belfry.runs r
        where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = level.priority
          and r.turn >= level.watermark and r.turn <= horizon.turn
        order by r.turn limit $7 for update skip locked) head
-   ), ${LEASE_PICKED}`
+   ), ${TAKE[delivery]}`
 
 /** Each kind of delivery has an index of its own, which the planner takes only for a literal. */
 const CLAIM = {
@@ -61,7 +94,10 @@ const CLAIM_LEVELS = {
   at_most_once: statement('claim_levels_at_most_once', claimLevelsText('at_most_once')),
 }
 
-type Row = [string, Instant, number, number, number, number, number, boolean, number, string, string | null]
+type Row = [
+  ...[string, Instant, number, number, number, number, number, boolean, number, string, string | null],
+  ...[dueAt: Instant | null, cause: number | null],
+]
 
 /** Runs that may be performed at most once are claimed apart: they are never leased ahead of a free slot. */
 export type Delivery = keyof typeof DELIVERY
@@ -104,6 +140,7 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]>
           limit,
         ])
   const atMostOnce = delivery === 'at_most_once'
+  const receipt = new Receipt(holder)
   return rows.map((row) => ({
     lease: {
       shard: shardOfJob(row[0]),
@@ -121,8 +158,14 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]>
       atMostOnce,
       oneOff: row[7],
       definition: row[10],
+      packed: row[11] === null ? null : packedIn(receipt, row[11], row[12] as number, row[8]),
     },
     priority: row[8],
     turn: Number(row[9]),
   }))
+}
+
+function packedIn(receipt: Receipt, dueAt: Instant, cause: number, priority: number): Packed {
+  receipt.left++
+  return { receipt, dueAt, cause, priority, lifting: null, isEnding: false }
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { Random } from '../runtime/random.ts'
-import { type Queryable, UnknownOutcome } from '../store/database.ts'
+import { type Database, UnknownOutcome } from '../store/database.ts'
 import { type Claimed, claimRuns, type Delivery } from './claim.sql.ts'
 
 /** Where claimed runs go: it says how many it can take, and takes them. */
@@ -19,7 +19,7 @@ export interface Taker {
 }
 
 export interface ClaimerDeps {
-  db: Queryable
+  db: Database
   clock: Clock
   random: Random
   logger: Logger

@@ -186,7 +186,7 @@ const outcomeOf = (finish: Finish): number =>
 type Row = [string, Instant]
 const keyOf = ([jobId, nominalAt]: Row): string => `${jobId}.${nominalAt}`
 const fencesOf = (items: readonly Finish[]): Fence[] => items.map((item) => item.fence)
-const times = (items: readonly Finish[]): string[] => [
+export const times = (items: readonly Finish[]): string[] => [
   instants(items.map((item) => item.startedAt)),
   instants(items.map((item) => item.finishedAt)),
 ]
@@ -204,17 +204,16 @@ export function finishSucceeded(db: Queryable, items: readonly Succeeded[]): Pro
   return db.execute(SUCCEED, [...fenceArrays(fencesOf(items)), ...times(items)])
 }
 
+export function finishAnswered(db: Queryable, items: readonly Answered[]): Promise<number> {
+  return db.execute(ANSWERED, [...fenceArrays(fencesOf(items)), ...times(items), ...answers(items)])
+}
+
 /** What JSON never holds separates them: escaping a thousand answers costs more than storing them. */
 const SEPARATOR = '\x1e'
-
-export function finishAnswered(db: Queryable, items: readonly Answered[]): Promise<number> {
-  return db.execute(ANSWERED, [
-    ...fenceArrays(fencesOf(items)),
-    ...times(items),
-    numbers(items.map((item) => item.statusCode)),
-    items.map((item) => item.response).join(SEPARATOR),
-  ])
-}
+export const answers = (items: readonly Answered[]): string[] => [
+  numbers(items.map((item) => item.statusCode)),
+  items.map((item) => item.response).join(SEPARATOR),
+]
 
 export function finishEnded(db: Queryable, items: readonly Ended[]): Promise<number> {
   return db.execute(END, [

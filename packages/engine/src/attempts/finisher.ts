@@ -1,5 +1,6 @@
 import { lookAtLeases } from '../leases/heartbeat.sql.ts'
-import { byLockOrder, type Fence } from '../leases/lease.ts'
+import { byLockOrder, type Fence, isPacked, type PackedLease } from '../leases/lease.ts'
+import type { Receipts } from '../leases/receipts.sql.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
@@ -16,6 +17,7 @@ import {
   lookAtAttempts,
   type Succeeded,
 } from './finish.sql.ts'
+import { finishPackedAnswered, finishPackedSucceeded } from './finish-packed.sql.ts'
 
 export type FinishOutcome = 'ok' | 'lease_lost'
 
@@ -30,6 +32,7 @@ const LOCKED_PAUSE_MS = 20
 
 export interface FinisherDeps {
   db: Queryable
+  receipts: Receipts
   logger: Logger
   /** Makes the partition that a finish did not find. */
   ensurePartitions(): Promise<void>
@@ -99,16 +102,27 @@ export class Finisher {
 
   /** Sends one batch; answers what is still open because its row was locked. */
   async #once(batch: Pending[]): Promise<Pending[]> {
-    const { db } = this.#deps
-    const ended = await sendByKind(
-      db,
-      batch.map((pending) => pending.finish),
-    )
+    const { db, receipts } = this.#deps
+    const finishes = batch.map((pending) => pending.finish)
+    for (let apart = finishes.filter(needsRow); apart.length > 0; apart = finishes.filter(needsRow)) {
+      await receipts.makeRows(apart.map((finish) => finish.fence))
+    }
+    const packed = finishes.map((finish) => finish.fence).filter(isPacked)
+    for (const lease of packed) lease.packed.isEnding = true
+    let ended: number
+    try {
+      ended = await sendByKind(db, finishes)
+    } catch (error) {
+      doubt(packed)
+      throw error
+    }
     if (ended === batch.length) {
+      for (const lease of packed) receipts.settled(lease.packed.receipt, 1)
       for (const { settle } of batch) settle('ok')
       return []
     }
-    return this.#lookAt(batch)
+    doubt(packed)
+    return packed.length > 0 ? batch : this.#lookAt(batch)
   }
 
   /** Some did not end: locked, lost, or ended by an earlier try whose answer was lost. The tables tell which. */
@@ -141,8 +155,24 @@ export class Finisher {
   }
 }
 
+/** Only the two commonest ends are written from a receipt; the others change a row, and so does what is not sure to be new. */
+const needsRow = ({ kind, fence }: Finish): boolean =>
+  isPacked(fence) &&
+  ((kind !== 'succeeded' && kind !== 'answered') || fence.packed.receipt.isInDoubt || fence.packed.lifting !== null)
+
+/** Whether these ended from their receipts is not known: from now on they end as rows, of which a fence works once. */
+function doubt(packed: readonly PackedLease[]): void {
+  for (const lease of packed) lease.packed.receipt.isInDoubt = true
+}
+
 async function sendByKind(db: Queryable, finishes: Finish[]): Promise<number> {
   finishes.sort((a, b) => byLockOrder(a.fence, b.fence))
+  const packed = finishes.filter(({ fence }) => isPacked(fence))
+  if (packed.length === finishes.length) return sendPacked(db, packed)
+  if (packed.length > 0) {
+    const rows = finishes.filter(({ fence }) => !isPacked(fence))
+    return (await sendPacked(db, packed)) + (await sendByKind(db, rows))
+  }
   const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
   if (succeeded.length === finishes.length) return finishSucceeded(db, succeeded)
   const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
@@ -155,6 +185,14 @@ async function sendByKind(db: Queryable, finishes: Finish[]): Promise<number> {
   if (ended.length > 0) count += await finishEnded(db, ended)
   if (goesOn.length > 0) count += await finishGoesOn(db, goesOn)
   return count
+}
+
+async function sendPacked(db: Queryable, finishes: readonly Finish[]): Promise<number> {
+  const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
+  if (succeeded.length === finishes.length) return finishPackedSucceeded(db, succeeded)
+  const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
+  const count = await finishPackedAnswered(db, answered)
+  return succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded))
 }
 
 const keyOf = ({ jobId, nominalAt }: Pick<Fence, 'jobId' | 'nominalAt'>): string => `${jobId}.${nominalAt}`

@@ -2,12 +2,13 @@ import type { Definition } from '../job/definition.ts'
 import { retryDecision } from '../job/retry.ts'
 import { DELIVERY, type FailureClass, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
+import { unpackExpired } from '../leases/receipts.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { numbers } from '../store/arrays.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Finish } from './finish.sql.ts'
 import type { Finisher } from './finisher.ts'
@@ -46,7 +47,7 @@ const MAX_BATCH = 500
  */
 export class Reaper {
   readonly #deps: {
-    db: Queryable
+    db: Database
     finisher: Finisher
     definitions: Definitions
     turns: Turns
@@ -55,7 +56,7 @@ export class Reaper {
   }
 
   constructor(deps: {
-    db: Queryable
+    db: Database
     finisher: Finisher
     definitions: Definitions
     turns: Turns
@@ -68,6 +69,7 @@ export class Reaper {
   /** Closes the expired leases of these shards; answers how many. */
   async reap(shards: readonly number[], databaseNow: Instant): Promise<number> {
     const { db, definitions, finisher, wakeups } = this.#deps
+    await unpackExpired(db, databaseNow)
     const rows = await db.query<Row>(EXPIRED, [numbers(shards), databaseNow, MAX_BATCH])
     if (rows.length === 0) return 0
     const known = await definitions.of(

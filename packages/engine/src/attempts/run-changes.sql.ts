@@ -2,6 +2,7 @@ import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
 import { OVERLAP, RUN_STATE } from '../job/states.ts'
+import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
@@ -62,6 +63,7 @@ export class RunChanges {
     const run = this.#parse(runId)
     const canceled = await db.transaction(async (tx) => {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+      await unpackRunsOf(tx, run)
       const now = clock.now()
       const [owner] = await tx.query<[number]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
       const done = await cancelRuns(tx, run, { now, graceUntil: now + cancelGraceMs, leased: 'ask' })
@@ -86,6 +88,7 @@ export class RunChanges {
     const ready = await db.transaction(async (tx) => {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       const timer = await lockTimer(tx, run.shard, run.jobId)
+      await unpackRunsOf(tx, run)
       const live = await tx.query<[boolean]>(LIVE, [run.shard, run.jobId, run.nominalAt])
       if (live.some(([same]) => same)) throw new BelfryError('not_retryable', `run ${runId} is still alive`)
       if (timer?.overlap === OVERLAP.skip && live.length > 0)

@@ -56,6 +56,7 @@ export async function keepReferred(
      from (
        select u.shard, u.job_id from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
        union ${referring('runs')}
+       union select p.shard, p.job_id from ${tableIn(schema, 'packed_runs')} p where p.job_id >= $3::uuid and p.job_id < $4::uuid
        union ${referring('dead_letters')}
      ) u cross join lateral (
        select ${SPEC_COLUMNS} from ${tableIn(schema, partitionName(day))} s where s.shard = u.shard and s.job_id = u.job_id limit 1) s

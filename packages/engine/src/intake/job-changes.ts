@@ -3,6 +3,7 @@ import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
 import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
+import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import { dueOf } from '../promotion/due.ts'
 import { putSkips } from '../promotion/put-skips.sql.ts'
@@ -309,6 +310,7 @@ export class JobChanges {
       let timer = await lockTimer(tx, shardOfJob(id), id)
       const job = await lockJob(tx, id)
       if (!job) throw noSuchJob(id)
+      if (job.oneOff) await unpackRunsOf(tx, job)
       const now = clock.now()
       if (pending === 'decide' && timer && job.status === JOB_STATUS.active) {
         const decided = await decideJob(tx, this.#deps, timer, now, 'nominal')

@@ -1,4 +1,5 @@
 import type { Instant } from '../runtime/clock.ts'
+import type { Packed } from './receipt.ts'
 
 /** The fence of one attempt: every write for it names all of this, and changes nothing if it is not the live lease. */
 export interface Fence {
@@ -7,6 +8,8 @@ export interface Fence {
   nominalAt: Instant
   attempt: number
   holder: string
+  /** Set: the claim's receipt stands for the run's row. */
+  packed?: Packed | null
 }
 
 /** One attempt that this node may perform. */
@@ -37,3 +40,8 @@ export const byLockOrder = (a: Placed, b: Placed): number =>
 
 /** A lease that is known to be lost. */
 export const LOST: Instant = 0
+
+/** A lease whose run has no row: it is found in its receipt alone. */
+export type PackedLease = Lease & { packed: Packed }
+
+export const isPacked = (fence: Fence): fence is PackedLease => fence.packed?.receipt.isOpen === true

@@ -2,9 +2,10 @@ import { DELIVERY, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Lease } from './lease.ts'
+import { unpackHolders } from './receipts.sql.ts'
 
 const TERMINATE = statement(
   'terminate_backend',
@@ -45,15 +46,17 @@ const LOOK_AGAIN_MS = 100
  * was timed, and left alone it would commit leases that nobody performs.
  */
 export async function recoverLeases(
-  deps: { db: Queryable; logger: Logger },
+  deps: { db: Database; logger: Logger },
   lost: { holder: string; backendPid: number },
   signal: AbortSignal,
 ): Promise<Lease[]> {
   while (!signal.aborted) {
     try {
       const still = await deps.db.query(TERMINATE, [lost.backendPid])
-      if (still.length === 0)
+      if (still.length === 0) {
+        await unpackHolders(deps.db, [lost.holder])
         return (await deps.db.query<Row>(LEASES_OF, [lost.holder])).map((row) => leaseOf(row, lost.holder))
+      }
     } catch (error) {
       deps.logger.debug('the database does not answer yet', { error })
     }

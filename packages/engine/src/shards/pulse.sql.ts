@@ -29,7 +29,8 @@ const PULSE = statement(
      array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
          where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
        from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n),
-     exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now),
+     exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)
+       or exists (select from belfry.receipts c where c.lease_until <= clock.now),
      array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY.at_least_once}
          and r.priority = p.priority order by r.turn limit 1)
        from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority),

@@ -10,6 +10,8 @@ export const READER_ROLE = 'belfry_reader'
 const READABLE_TABLES = [
   'attempt_logs',
   ...['jobs', 'specs', 'timers', 'runs', 'attempts', 'dead_letters', 'skips', 'job_changes', 'queues', 'tenants'],
+  ...['run_payloads'],
+  ...['receipts', 'packed_runs'],
 ] as const
 
 /** Somebody else made or granted the same at this moment. */

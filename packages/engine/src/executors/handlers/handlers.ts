@@ -6,6 +6,7 @@ import { DELIVERY, OUTCOME } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
+import type { Receipts } from '../../leases/receipts.sql.ts'
 import { type Admission, type DirectLeases, MAX_HOLD_MS } from '../../promotion/direct-leases.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -26,6 +27,7 @@ export interface HandlersDeps {
   logger: Logger
   finisher: Finisher
   definitions: Definitions
+  receipts: Receipts
   wakeups: Wakeups
   leaseMs: number
   stopping: AbortSignal

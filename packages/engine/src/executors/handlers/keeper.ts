@@ -1,5 +1,6 @@
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
 import { byLockOrder, type Lease, LOST } from '../../leases/lease.ts'
+import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
@@ -18,18 +19,27 @@ interface Held {
   pool: HandlerPool
 }
 
+interface KeeperDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  receipts: Receipts
+  leaseMs: number
+  pools(): HandlerPool[]
+}
+
 /** At a third of the lease's length: two heartbeats may be lost before it expires. */
 const needsRenewal = (lease: Lease, now: Instant, leaseMs: number): boolean =>
   lease.leaseUntil !== LOST && lease.leaseUntil < lease.deadline && lease.leaseUntil - now <= (leaseMs * 2) / 3
 
 /**
  * Keeps this node's leases alive while their handlers run, in batches, and tells handlers what happened to theirs: time is
- * up, canceled, lost. Work that ends before its first heartbeat is due never causes one.
+ * up, canceled, lost. Work that ends before its first heartbeat is due never causes one, nor a row if it stands in a receipt.
  */
 export class Keeper implements Step {
-  readonly #deps: { db: Database; clock: Clock; logger: Logger; leaseMs: number; pools(): HandlerPool[] }
+  readonly #deps: KeeperDeps
 
-  constructor(deps: { db: Database; clock: Clock; logger: Logger; leaseMs: number; pools(): HandlerPool[] }) {
+  constructor(deps: KeeperDeps) {
     this.#deps = deps
   }
 
@@ -47,6 +57,7 @@ export class Keeper implements Step {
       for (const lease of pool.waitingLeases())
         if (needsRenewal(lease, now, leaseMs)) due.push({ lease, run: null, pool })
     }
+    await this.#deps.receipts.discard()
     for (let i = 0; i < due.length; i += MAX_BATCH) await this.#renew(due.slice(i, i + MAX_BATCH), now)
     return { waitMs: TICK_MS }
   }
@@ -60,7 +71,8 @@ export class Keeper implements Step {
   }
 
   async #renew(batch: Held[], now: Instant): Promise<void> {
-    const { db, leaseMs } = this.#deps
+    const { db, receipts, leaseMs } = this.#deps
+    await receipts.makeRows(batch.map(({ lease }) => lease))
     const byFence = new Map(batch.map((held) => [`${held.lease.jobId}.${held.lease.nominalAt}`, held]))
     const fences = batch.map(({ lease }) => lease).sort(byLockOrder)
     for (const { jobId, nominalAt, cancelRequested } of await renewLeases(db, fences, now + leaseMs)) {

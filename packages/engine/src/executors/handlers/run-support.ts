@@ -3,6 +3,7 @@ import { BelfryError } from '../../errors.ts'
 import { appendLogs, type LogLine } from '../../leases/attempt-logs.sql.ts'
 import { readCheckpoint, saveCheckpoint } from '../../leases/checkpoints.sql.ts'
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
+import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -15,13 +16,21 @@ const MAX_CHECKPOINT_BYTES = 65_536
 const MAX_LINES = 1_000
 const MAX_MESSAGE_CHARACTERS = 8_192
 
+interface RunSupportDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  receipts: Receipts
+  leaseMs: number
+}
+
 /** What a run may ask of the engine while its handler performs it. Every write names the attempt's fence. */
 export class RunSupport implements RunServices {
-  readonly #deps: { db: Database; clock: Clock; logger: Logger; leaseMs: number }
+  readonly #deps: RunSupportDeps
   readonly #logs: Lanes<LogLine>
   readonly #lines = new WeakMap<ActiveRun, number>()
 
-  constructor(deps: { db: Database; clock: Clock; logger: Logger; leaseMs: number }) {
+  constructor(deps: RunSupportDeps) {
     this.#deps = deps
     this.#logs = new Lanes({
       lanes: 1,
@@ -38,7 +47,8 @@ export class RunSupport implements RunServices {
   }
 
   async renew(run: ActiveRun): Promise<void> {
-    const { db, clock, leaseMs } = this.#deps
+    const { db, clock, receipts, leaseMs } = this.#deps
+    await receipts.makeRows([run.lease])
     let [held] = await renewLeases(db, [run.lease], clock.now() + leaseMs)
     held ??= (await lookAtLeases(db, [run.lease]))[0]
     if (!held) {
@@ -60,6 +70,7 @@ export class RunSupport implements RunServices {
       throw new BelfryError('payload_too_large', `a checkpoint may have at most ${MAX_CHECKPOINT_BYTES} bytes as JSON`)
     }
     run.checkpointed = true
+    await this.#deps.receipts.makeRows([run.lease])
     if ((await saveCheckpoint(this.#deps.db, run.lease, json)) === 'ok') return
     run.abort('lease_lost')
     throw new BelfryError('lease_lost', `the lease of run ${run.id}, attempt ${run.attempt}, is no longer live`)
@@ -85,6 +96,7 @@ export class RunSupport implements RunServices {
 
   async completeIn(run: ActiveRun, caller: CallerTransaction, result: unknown): Promise<void> {
     run.completesItself = true
+    await this.#deps.receipts.makeRows([run.lease])
     const tx = inCallerTransaction(caller, this.#deps.db.schema)
     const end = { startedAt: run.startedAt, finishedAt: this.now(), result: resultJson(result) }
     if ((await completeIn(tx, run.lease, end)) === 'ok') return

@@ -8,6 +8,7 @@ import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, type Lease } from '../../leases/lease.ts'
 import { type LiveLease, readLease } from '../../leases/read-lease.sql.ts'
+import { type Receipts, unpackRunsOf } from '../../leases/receipts.sql.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import { pause } from '../../runtime/pause.ts'
@@ -32,6 +33,7 @@ interface CallbacksDeps {
   random: Random
   finisher: Finisher
   definitions: Definitions
+  receipts: Receipts
   wakeups: Wakeups
   vaultKey: Uint8Array
   stopping: AbortSignal
@@ -83,7 +85,9 @@ export class Callbacks {
     const { db, finisher, wakeups } = this.#deps
     const fence = this.#tokens.read(token)
     if (!fence) return 'unknown_token'
-    const lease = await readLease(db, fence)
+    // A target may call back before its answer was read, when its run still stands in a receipt.
+    let lease = await readLease(db, fence)
+    if (!lease && (await db.transaction((tx) => unpackRunsOf(tx, fence)))) lease = await readLease(db, fence)
     if (!lease) {
       const known = await lookAtAttempts(db, [this.#end(fence, null, body)])
       return known.size > 0 ? 'ok' : 'lease_lost'
@@ -135,11 +139,12 @@ export class Callbacks {
   }
 
   async #extend(batch: Waiting[]): Promise<void> {
-    const { db, clock, stopping } = this.#deps
+    const { db, clock, receipts, stopping } = this.#deps
     let left = new Map(batch.map((waiting) => [keyOf(waiting.lease), waiting]))
     while (left.size > 0 && !stopping.aborted) {
       try {
         const fences = [...left.values()].map(({ lease }) => lease).sort(byLockOrder)
+        await receipts.makeRows(fences)
         for (const held of await renewLeases(db, fences, clock.now() + FOR_EVER_MS)) {
           left.get(keyOf(held))?.settle()
           left.delete(keyOf(held))

@@ -1,0 +1,63 @@
+import { OUTCOME } from '../job/states.ts'
+import type { PackedLease } from '../leases/lease.ts'
+import { ids, instants, numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { type Answered, answers, type Finish, type Succeeded, times } from './finish.sql.ts'
+
+/**
+ * The two commonest ends of runs that stand in a receipt: there is no row to take, so history takes them while it is held.
+ * Nothing but the receipt tells a second end from the first: who is not sure that this was carried out takes it apart first.
+ */
+const HELD_RECEIPTS = `with held as materialized (
+     select c.holder, c.tenant_id, c.queue_id, c.leased_at from belfry.receipts c where c.holder = any($1::bigint[]) for key share skip locked
+   )`
+const SUCCEED_PACKED = statement(
+  'finish_packed_succeeded',
+  `${HELD_RECEIPTS}
+   insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
+     outcome, cause, counted, final)
+   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), h.leased_at, to_timestamp(u.started_at / 1000),
+     to_timestamp(u.finished_at / 1000), h.holder, u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, u.shard, ${OUTCOME.succeeded}, u.cause, true, true
+   from unnest($2::bigint[], $3::int[], $4::smallint[], $5::uuid[], $6::float8[], $7::float8[], $8::int[], $9::smallint[], $10::float8[], $11::float8[])
+     as u (holder, tenant_id, shard, job_id, nominal_at, due_at, job_version, cause, started_at, finished_at)
+   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id`,
+)
+const ANSWERED_PACKED = statement(
+  'finish_packed_answered',
+  `${HELD_RECEIPTS}
+   insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
+     outcome, status_code, cause, counted, final, response)
+   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), h.leased_at, to_timestamp(u.started_at / 1000),
+     to_timestamp(u.finished_at / 1000), h.holder, u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, u.shard, ${OUTCOME.succeeded}, u.status_code,
+     u.cause, true, true, u.response::json
+   from unnest($2::bigint[], $3::int[], $4::smallint[], $5::uuid[], $6::float8[], $7::float8[], $8::int[], $9::smallint[], $10::float8[], $11::float8[],
+       $12::smallint[], string_to_array($13::text, chr(30)))
+     as u (holder, tenant_id, shard, job_id, nominal_at, due_at, job_version, cause, started_at, finished_at, status_code, response)
+   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id`,
+)
+
+const packedArrays = (items: readonly Finish[]): string[] => {
+  const leases = items.map((item) => item.fence as PackedLease)
+  return [
+    numbers([...new Set(leases.map((lease) => lease.holder))]),
+    numbers(leases.map((lease) => lease.holder)),
+    numbers(leases.map((lease) => lease.tenantId)),
+    numbers(leases.map((lease) => lease.shard)),
+    ids(leases.map((lease) => lease.jobId)),
+    instants(leases.map((lease) => lease.nominalAt)),
+    instants(leases.map((lease) => lease.packed.dueAt)),
+    numbers(leases.map((lease) => lease.jobVersion)),
+    numbers(leases.map((lease) => lease.packed.cause)),
+    ...times(items),
+  ]
+}
+
+/** Each answers how many ended. */
+export function finishPackedSucceeded(db: Queryable, items: readonly Succeeded[]): Promise<number> {
+  return db.execute(SUCCEED_PACKED, packedArrays(items))
+}
+
+export function finishPackedAnswered(db: Queryable, items: readonly Answered[]): Promise<number> {
+  return db.execute(ANSWERED_PACKED, [...packedArrays(items), ...answers(items)])
+}

@@ -1,0 +1,28 @@
+import type { Instant } from '../runtime/clock.ts'
+
+/** What one claim took without leaving rows: one row in `receipts` says that this holder has these runs. */
+export class Receipt {
+  readonly holder: string
+  /** Runs that still stand in it alone. */
+  left = 0
+  /** False: its runs have ended, are rows again, or belong to somebody else. */
+  isOpen = true
+  /** A statement about it may or may not have been carried out: before anything else its runs become rows again. */
+  isInDoubt = false
+
+  constructor(holder: string) {
+    this.holder = holder
+  }
+}
+
+/** A run that stands in a receipt: what a row of its own, or its history, will need. */
+export interface Packed {
+  receipt: Receipt
+  dueAt: Instant
+  cause: number
+  priority: number
+  /** While it is being made a row. */
+  lifting: Promise<void> | null
+  /** Its end is on the way: nobody makes it a row any more. */
+  isEnding: boolean
+}

@@ -1,0 +1,171 @@
+import { DELIVERY, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { ids, instants, numbers } from '../store/arrays.ts'
+import type { Database, Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { type Fence, isPacked, type PackedLease } from './lease.ts'
+import type { Receipt } from './receipt.ts'
+
+/**
+ * Runs in receipts. Whoever ends or lifts runs of a receipt holds it in share mode until the commit; whoever takes it apart
+ * locks it alone, and only the statement after that looks which of its runs have ended. So a run leaves its receipt once:
+ * into history by its holder, or into a row, of which the fence takes care from then on.
+ */
+const LOCK = statement(
+  'lock_receipts',
+  'select c.holder from belfry.receipts c where c.holder = any($1::bigint[]) order by c.holder, c.tenant_id for update',
+)
+const OF_JOB = statement('receipts_of_job', 'select c.holder from belfry.receipts c where c.job_ids @> array[$1::uuid]')
+const EXPIRED = statement(
+  'expired_receipts',
+  'select c.holder from belfry.receipts c where c.lease_until <= to_timestamp($1::float8 / 1000) order by c.lease_until limit 10',
+)
+const ROW_COLUMNS = `nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
+     timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents`
+/** A first attempt, as its claim would have written it; the turn of a leased run is never asked for. */
+const FIXED = `${RUN_STATE.leased}, u.priority, u.cause, ${DELIVERY.at_least_once}, true, false, false`
+
+/** What has not ended becomes rows. Every attempt leaves a history row with its number, however it ends. */
+const UNPACK = statement(
+  'unpack_receipts',
+  `with gone as (
+     delete from belfry.receipts c where c.holder = any($1::bigint[]) returning c.*
+   )
+   insert into belfry.runs (${ROW_COLUMNS})
+   select u.nominal_at, u.due_at, 0, c.holder, c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
+     u.job_version, 1, 0, u.timeout_ms, u.shard, ${FIXED}
+   from gone c cross join lateral unnest(c.shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes)
+     as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause)
+   where not exists (
+     select from belfry.attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = u.nominal_at
+       and a.finished_at >= c.leased_at - interval '1 day' and a.number = 1 offset 0)
+   on conflict do nothing`,
+)
+/** Some of a receipt's runs become rows while the receipt stays; who looks at it later finds the rows first. */
+const LIFT = statement(
+  'lift_runs',
+  `with held as materialized (
+     select c.holder, c.tenant_id, c.queue_id, c.leased_at, c.lease_until from belfry.receipts c
+     where c.holder = any($1::bigint[]) for key share skip locked
+   )
+   insert into belfry.runs (${ROW_COLUMNS})
+   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), 0, h.holder, h.leased_at, h.lease_until, to_timestamp(u.deadline / 1000),
+     u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, 0, u.timeout_ms, u.shard, ${FIXED}
+   from unnest($2::bigint[], $3::int[], $4::smallint[], $5::uuid[], $6::float8[], $7::float8[], $8::float8[], $9::int[], $10::int[], $11::smallint[],
+       $12::smallint[])
+     as u (holder, tenant_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause)
+   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id
+   on conflict do nothing`,
+)
+const DISCARD = statement('discard_receipts', 'delete from belfry.receipts c where c.holder = any($1::bigint[])')
+
+/** The runs of these holders' receipts become rows, so that they are found like any other. */
+async function unpack(tx: Queryable, holders: readonly string[]): Promise<void> {
+  await tx.query(LOCK, [numbers(holders)])
+  await tx.execute(UNPACK, [numbers(holders)])
+}
+
+export const unpackHolders = (db: Database, holders: readonly string[]): Promise<void> =>
+  db.transaction((tx) => unpack(tx, holders))
+
+/** Before anybody changes the job's runs; answers whether there was a receipt that lists one. */
+export async function unpackRunsOf(tx: Queryable, { jobId }: { jobId: string }): Promise<boolean> {
+  const found = await tx.query<[string]>(OF_JOB, [jobId])
+  if (found.length > 0) await unpack(tx, found.flat())
+  return found.length > 0
+}
+
+/** Those whose holder has let them expire; the reaper closes the rows. */
+export async function unpackExpired(db: Database, now: Instant): Promise<void> {
+  for (;;) {
+    const found = await db.query<[string]>(EXPIRED, [now])
+    if (found.length === 0) return
+    await unpackHolders(db, found.flat())
+  }
+}
+
+/** The receipts of this node's claims. */
+export class Receipts {
+  readonly #db: Database
+  #spent: string[] = []
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  /** So many runs have ended while they stood in it. */
+  settled(receipt: Receipt, count: number): void {
+    receipt.left -= count
+    if (receipt.left > 0 || !receipt.isOpen) return
+    receipt.isOpen = false
+    this.#spent.push(receipt.holder)
+  }
+
+  /** Makes sure that these leases have rows, if they are live at all. */
+  async makeRows(leases: readonly Fence[]): Promise<void> {
+    const doubtful = new Set(leases.filter(isPacked).map((lease) => lease.packed.receipt))
+    for (const receipt of doubtful) if (!receipt.isInDoubt) doubtful.delete(receipt)
+    if (doubtful.size > 0) await this.#unpack(doubtful)
+    const packed = leases.filter(isPacked)
+    const toLift = packed.filter((lease) => lease.packed.lifting === null && !lease.packed.isEnding)
+    if (toLift.length > 0) {
+      const lifting = this.#lift(toLift)
+      for (const lease of toLift) lease.packed.lifting = lifting
+    }
+    await Promise.all(new Set(packed.map((lease) => lease.packed.lifting)))
+  }
+
+  async #lift(leases: readonly PackedLease[]): Promise<void> {
+    const receipts = new Set(leases.map((lease) => lease.packed.receipt))
+    let lifted: number
+    try {
+      lifted = await this.#db.execute(LIFT, [
+        numbers([...receipts].map((receipt) => receipt.holder)),
+        numbers(leases.map((lease) => lease.holder)),
+        numbers(leases.map((lease) => lease.tenantId)),
+        numbers(leases.map((lease) => lease.shard)),
+        ids(leases.map((lease) => lease.jobId)),
+        instants(leases.map((lease) => lease.nominalAt)),
+        instants(leases.map((lease) => lease.packed.dueAt)),
+        instants(leases.map((lease) => lease.deadline)),
+        numbers(leases.map((lease) => lease.jobVersion)),
+        numbers(leases.map((lease) => lease.deadline - lease.leasedAt)),
+        numbers(leases.map((lease) => lease.packed.priority)),
+        numbers(leases.map((lease) => lease.packed.cause)),
+      ])
+    } catch (error) {
+      for (const lease of leases) lease.packed.lifting = null
+      for (const receipt of receipts) receipt.isInDoubt = true
+      throw error
+    }
+    if (lifted < leases.length) {
+      // Somebody took a receipt apart, or is about to: that is waited for.
+      for (const lease of leases) lease.packed.lifting = null
+      for (const receipt of receipts) receipt.isInDoubt = true
+      return this.#unpack(receipts)
+    }
+    for (const lease of leases as readonly Fence[]) {
+      if (lease.packed) this.settled(lease.packed.receipt, 1)
+      lease.packed = null
+    }
+  }
+
+  async #unpack(receipts: ReadonlySet<Receipt>): Promise<void> {
+    const holders = [...receipts].map((receipt) => receipt.holder)
+    await unpackHolders(this.#db, holders)
+    for (const receipt of receipts) receipt.isOpen = false
+  }
+
+  /** Throws away the receipts that list nothing any more. One that is forgotten expires, and is found to be empty. */
+  async discard(): Promise<void> {
+    if (this.#spent.length === 0) return
+    const spent = this.#spent
+    this.#spent = []
+    try {
+      await this.#db.execute(DISCARD, [numbers(spent)])
+    } catch (error) {
+      this.#spent.push(...spent)
+      throw error
+    }
+  }
+}
