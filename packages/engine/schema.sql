@@ -314,6 +314,28 @@ create index payloads_by_use on payloads (used_at);
 alter table payloads enable row level security;
 create policy of_tenant on payloads for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
+create table payload_uses (
+  needed_at  timestamptz(3) not null,
+  payload_id uuid not null,
+  job_id     uuid not null,
+  shard      smallint not null,
+  job_shard  smallint not null,
+  primary key (shard, payload_id, job_id)
+);
+create index payload_uses_by_need on payload_uses (needed_at);
+
+create table run_payloads (
+  nominal_at timestamptz(3) not null,
+  job_id     uuid not null,
+  tenant_id  integer not null,
+  shard      smallint not null,
+  payload    json not null,
+  primary key (shard, job_id, nominal_at)
+);
+create index run_payloads_by_time on run_payloads (nominal_at);
+alter table run_payloads enable row level security;
+create policy of_tenant on run_payloads for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
 create table job_changes (
   changed_at timestamptz(3) not null,
   written_at timestamptz not null default clock_timestamp(),

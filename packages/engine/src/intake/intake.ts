@@ -12,6 +12,7 @@ import type { Random } from '../runtime/random.ts'
 import type { Registry } from '../shards/registry.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
+import { namesPayload, PayloadMissing } from './announce-payloads.ts'
 import { jitterOf } from './jitter.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
 import type { NewOneOff, NewRecurring } from './put-jobs.sql.ts'
@@ -62,14 +63,15 @@ export class Intake {
 
   async create(input: unknown, by: Creator = {}): Promise<Created> {
     const prepared = await this.#prepare(understandJob(input, { ...by, now: this.#deps.clock.now() }), 'runs')
-    if (prepared.keys.length > 0) return (await this.#put([prepared]))[0] as Created
+    if (isTied(prepared)) return (await this.#put([prepared]))[0] as Created
     const until = this.#deps.clock.now() + PATIENCE_MS
     return new Promise((resolve, reject) => this.#singles.push({ prepared, until, resolve, reject }))
   }
 
   /** All or nothing. */
   async createMany(inputs: unknown, by: Creator = {}): Promise<Created[]> {
-    return this.#put(await this.#prepareAll(inputs, 'runs', by))
+    const prepared = await this.#prepareAll(inputs, 'runs', by)
+    return withPosition(prepared, this.#put(prepared))
   }
 
   /** In a caller's transaction, which may commit much later: nothing is born ready, the owner gives it its turn. */
@@ -77,7 +79,7 @@ export class Intake {
     const prepared = await this.#prepareAll(inputs, 'timers')
     await this.#intern(prepared)
     const now = this.#deps.clock.now()
-    const created = await putKeyed(tx, prepared, now)
+    const created = await withPosition(prepared, putKeyed(tx, prepared, now))
     await this.#deps.wakeups.inTransaction(
       tx,
       this.#deps.db.schema,
@@ -224,7 +226,8 @@ export class Intake {
     const created = await this.#patiently(async () => {
       await this.#intern(prepared)
       const now = clock.now()
-      if (prepared.some(({ keys }) => keys.length > 0) || prepared.length > MAX_BATCH || kindsOf(prepared).size > 1) {
+      const isPlain = prepared.length <= MAX_BATCH && !prepared.some(isTied) && kindsOf(prepared).size <= 1
+      if (!isPlain) {
         return db.transaction((tx) => putKeyed(tx, prepared, now))
       }
       await putPrepared(db, prepared, now)
@@ -318,6 +321,16 @@ const unavailable = (cause: unknown): BelfryError =>
   })
 
 const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
+
+/** Something else is written with it, before it: its keys, or that it needs a payload. */
+const isTied = (prepared: Prepared): boolean => prepared.keys.length > 0 || namesPayload(prepared)
+
+/** Says which job of a call it was that named no payload. */
+function withPosition<Result>(prepared: readonly Prepared[], put: Promise<Result>): Promise<Result> {
+  return put.catch((error: unknown) => {
+    throw error instanceof PayloadMissing ? inPosition(error, prepared.indexOf(error.item)) : error
+  })
+}
 
 const inPosition = (error: BelfryError, position: number): BelfryError =>
   new BelfryError(error.code, `job ${position}: ${error.message}`, {

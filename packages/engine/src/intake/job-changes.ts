@@ -26,6 +26,7 @@ import {
 } from './job-row.sql.ts'
 import { freeName, holderOfName } from './keys.sql.ts'
 import { hasUnaskedRun } from './left-to-cancel.sql.ts'
+import { movePayloadUse } from './move-payload-use.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 
 export interface JobChangesDeps extends DecideDeps {
@@ -240,6 +241,7 @@ export class JobChanges {
       }
       const planned = await this.#replanned(common, understood, job.status === JOB_STATUS.paused, now)
       await writeTimer(tx, planned)
+      await movePayloadUse(tx, job, understood.definition, Number.isFinite(planned.dueAt) ? planned.dueAt : now)
       await record('update', JSON.parse(job.definitionJson), JSON.parse(understood.definitionJson))
       wake.push([planned.shard, planned.dueAt])
       return { version }
@@ -310,7 +312,7 @@ export class JobChanges {
       let timer = await lockTimer(tx, shardOfJob(id), id)
       const job = await lockJob(tx, id)
       if (!job) throw noSuchJob(id)
-      if (job.oneOff) await unpackRunsOf(tx, job)
+      await unpackRunsOf(tx, job)
       const now = clock.now()
       if (pending === 'decide' && timer && job.status === JOB_STATUS.active) {
         const decided = await decideJob(tx, this.#deps, timer, now, 'nominal')

@@ -2,23 +2,29 @@ import { BelfryError } from '../errors.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { isLockTimeout, type Queryable, type Transaction } from '../store/database.ts'
+import { announcePayloads, PayloadMissing, withdrawPayloads } from './announce-payloads.ts'
 import { KEY_KIND, type Key, keyText, readKeys, takeKeys, takeOverName } from './keys.sql.ts'
 import { type Created, createdOf, type Prepared, putPrepared } from './put-prepared.ts'
 
 const LOCK_TIMEOUT_MS = 1_000
 
 /**
- * Takes the keys first, in order, then inserts what is new. A key that another transaction is just taking is waited for a
- * second at most, then the caller hears `in_progress`. The same key twice in one batch is one job.
+ * Takes the keys first, in order, then inserts what is new; the payloads that jobs name are announced before both. A key that
+ * another transaction is just taking is waited for a second at most, then the caller hears `in_progress`. The same key twice
+ * in one batch is one job.
  */
 export async function putKeyed(
   tx: Queryable | Transaction,
   prepared: readonly Prepared[],
   now: Instant,
 ): Promise<Created[]> {
+  const missing = await announcePayloads(tx, prepared, now)
   const keyed = prepared.filter(({ keys }) => keys.length > 0)
   const existing = keyed.length === 0 ? new Map<Prepared, string>() : await claimKeys(tx, keyed, now)
   const fresh = prepared.filter((item) => !existing.has(item))
+  const lost = missing.size === 0 ? undefined : fresh.find((item) => missing.has(item))
+  if (lost) throw new PayloadMissing(lost)
+  if (existing.size > 0) await withdrawPayloads(tx, [...existing.keys()])
   await putPrepared(tx, fresh, now)
   return prepared.map((item) => {
     const jobId = existing.get(item)

@@ -1,11 +1,11 @@
 import { type Definition, HTTP_QUEUE } from '../job/definition.ts'
+import { isStoredPayload } from '../vault/payload-ref.ts'
 import { type Complaints, readText, readWord } from './understand-fields.ts'
 import { understandHttp } from './understand-http.ts'
 import { copyPayload, isPlainJson } from './understand-payload.ts'
 
 export const DEFAULT_QUEUE = 'default'
 const MAX_PAYLOAD_REF = 2_048
-const STORED_PAYLOAD = /^pl_[0-9a-f]{32}$/
 
 /** Adds who performs the job and what they get: a queue or an HTTP call, and the payload. */
 export function addTarget(complaints: Complaints, definition: Definition, job: Record<string, unknown>): void {
@@ -38,7 +38,7 @@ function complainAboutBodies(complaints: Complaints, { http, payload, payloadRef
   } else if (field !== undefined && (http?.method === 'GET' || http?.method === 'HEAD')) {
     complaints.add(field, `would be the body, and a ${http.method} request has none`)
   }
-  if (payloadRef !== undefined && !STORED_PAYLOAD.test(payloadRef)) {
+  if (payloadRef !== undefined && !isStoredPayload(payloadRef)) {
     complaints.add(
       'payloadRef',
       'must be a payload that was stored here ("pl_…"), since it is the body of an HTTP call',

@@ -154,6 +154,11 @@ export class TestKit {
     )
   }
 
+  /** Removes what has expired, as a node does every hour. */
+  async purge(): Promise<void> {
+    await this.#node.engine.http.purge()
+  }
+
   /** All steps, again and again, until nothing changes any more. Time stands still meanwhile. */
   async settle({ running = 'finish' }: SettleOptions = {}): Promise<void> {
     // Who has just been given shards asks about them with its next pulse.

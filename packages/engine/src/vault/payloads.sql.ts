@@ -1,21 +1,17 @@
 import { BelfryError } from '../errors.ts'
-import { isJobId, newJobId, shardOfJob } from '../job/ids.ts'
+import { newJobId, shardOfJob } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import { DAY_MS } from '../schedule/duration.ts'
 import { bytesOf } from '../store/bytes.ts'
 import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { payloadIdOf, payloadRefOf } from './payload-ref.ts'
+import { KEPT_MS, keptSince, NOTED_EVERY_MS, REVIEW_BATCH, reviewUses } from './payload-uses.sql.ts'
 import type { Vault } from './vault.ts'
 
-/** After the last use. */
-const KEPT_MS = 30 * DAY_MS
-/** Uses are noted this seldom, so that reading does not write. */
-const NOTED_EVERY_MS = DAY_MS
 const PURGE_BATCH = 500
 /** For one call: the rest is for the next one. */
-const MAX_PURGE_BATCHES = 100
-const REF = /^pl_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/
+const MAX_BATCHES = 100
 const CONTENT_TYPE = /^[\x21-\x7e][\x20-\x7e]{0,254}$/
 
 const PUT = statement(
@@ -27,8 +23,8 @@ const GET = statement(
   'get_payload',
   'select p.sealed, p.content_type, p.size, p.used_at from belfry.payloads p where p.shard = $1 and p.id = $2 and p.tenant_id = $3',
 )
-const USE = statement(
-  'use_payload',
+const NOTE = statement(
+  'note_payload_use',
   `update belfry.payloads p set used_at = greatest(p.used_at, to_timestamp($4::float8 / 1000))
    where p.shard = $1 and p.id = $2 and p.tenant_id = $3`,
 )
@@ -36,10 +32,13 @@ const DELETE = statement(
   'delete_payload',
   'delete from belfry.payloads p where p.shard = $1 and p.id = $2 and p.tenant_id = $3',
 )
+/** Whoever names it meanwhile changes it first: then it is no longer that old when its lock is had, and stays. */
 const PURGE = statement(
   'purge_payloads',
   `with old as (
-     select p.shard, p.id from belfry.payloads p where p.used_at < to_timestamp($1::float8 / 1000)
+     select p.shard, p.id from belfry.payloads p
+     where p.used_at < to_timestamp($1::float8 / 1000) and not exists (
+       select from belfry.payload_uses e where e.shard = p.shard and e.payload_id = p.id)
      order by p.used_at limit ${PURGE_BATCH} for update skip locked
    )
    delete from belfry.payloads p using old o where p.shard = o.shard and p.id = o.id`,
@@ -63,7 +62,8 @@ export interface StoredPayload {
 
 /**
  * Payloads that jobs name instead of carrying them. A reference is `pl_` and an id that is made like a job's, so it says its
- * shard. A payload is kept for 30 days after its last use; since uses are noted once a day, it may stay a day longer.
+ * shard. A payload is kept as long as a job that names it has a future (`payload-uses.sql.ts`), and for 30 days after its last use;
+ * since uses are noted once a day, it may stay a day longer.
  */
 export class Payloads {
   readonly #deps: PayloadsDeps
@@ -88,7 +88,7 @@ export class Payloads {
     const id = newJobId(shard, now, random)
     const sealed = vault.seal(bytes, contextOf(tenantId, id))
     await db.execute(PUT, [now, id, tenantId, bytes.length, shard, contentType, sealed])
-    return { payloadRef: refOf(id), size: bytes.length, expiresAt: new Date(now + KEPT_MS) }
+    return { payloadRef: payloadRefOf(id), size: bytes.length, expiresAt: new Date(now + KEPT_MS) }
   }
 
   /** Null: there is none, or it is another tenant's. Reading it is a use. */
@@ -96,7 +96,7 @@ export class Payloads {
     tenantId: number,
     payloadRef: string,
   ): Promise<{ bytes: Buffer; contentType: string; size: number; expiresAt: Date } | null> {
-    const id = idOf(payloadRef)
+    const id = payloadIdOf(payloadRef)
     if (id === null) return null
     const { db, clock, vault } = this.#deps
     const [row] = await db.query<[string, string, number, Instant]>(GET, [shardOfJob(id), id, tenantId])
@@ -104,41 +104,33 @@ export class Payloads {
     const [sealed, contentType, size, usedAt] = row
     const now = clock.now()
     const isNoted = now - usedAt < NOTED_EVERY_MS
-    if (!isNoted) await this.use(tenantId, payloadRef, now)
+    if (!isNoted) await db.execute(NOTE, [shardOfJob(id), id, tenantId, now])
     const expiresAt = new Date((isNoted ? usedAt : now) + KEPT_MS)
     return { bytes: vault.open(bytesOf(sealed), contextOf(tenantId, id)), contentType, size, expiresAt }
   }
 
-  /** Says that it will be used at an instant that may be far ahead: it is kept until 30 days after that. False: there is none. */
-  async use(tenantId: number, payloadRef: string, at: Instant): Promise<boolean> {
-    const id = idOf(payloadRef)
-    if (id === null) return false
-    return (await this.#deps.db.execute(USE, [shardOfJob(id), id, tenantId, at])) > 0
-  }
-
   /** False: there was none. */
   async delete(tenantId: number, payloadRef: string): Promise<boolean> {
-    const id = idOf(payloadRef)
+    const id = payloadIdOf(payloadRef)
     return id !== null && (await this.#deps.db.execute(DELETE, [shardOfJob(id), id, tenantId])) > 0
   }
 
-  /** Removes what has not been used for long; answers how many. */
+  /** Removes what nobody needs and nobody has used for long; answers how many. */
   async purge(now: Instant): Promise<number> {
-    let purged = 0
-    for (let i = 0; i < MAX_PURGE_BATCHES; i++) {
-      const gone = await this.#deps.db.execute(PURGE, [now - KEPT_MS - NOTED_EVERY_MS])
-      purged += gone
-      if (gone < PURGE_BATCH) break
-    }
-    return purged
+    const { db } = this.#deps
+    await inBatches(REVIEW_BATCH, () => reviewUses(db, now))
+    return inBatches(PURGE_BATCH, () => db.execute(PURGE, [keptSince(now)]))
   }
 }
 
-const contextOf = (tenantId: number, id: string): string => `payload:${tenantId}:${id}`
-
-const refOf = (id: string): string => `pl_${id.replaceAll('-', '')}`
-
-function idOf(payloadRef: string): string | null {
-  const id = typeof payloadRef === 'string' ? REF.exec(payloadRef)?.slice(1).join('-') : undefined
-  return id !== undefined && isJobId(id) ? id : null
+async function inBatches(full: number, batch: () => Promise<number>): Promise<number> {
+  let done = 0
+  for (let i = 0; i < MAX_BATCHES; i++) {
+    const count = await batch()
+    done += count
+    if (count < full) break
+  }
+  return done
 }
+
+const contextOf = (tenantId: number, id: string): string => `payload:${tenantId}:${id}`

@@ -4,11 +4,13 @@ import { createDatabase } from '../../test/database.ts'
 import { Admin } from '../admin.ts'
 import { listChanges } from '../audit/list-changes.sql.ts'
 import { Partitioner } from '../history/partitioner.ts'
+import { newJobId } from '../job/ids.ts'
 import { ManualClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { Database } from '../store/database.ts'
 import { keyFromMeta, openVault } from './encryption-key.sql.ts'
+import { announceUses } from './payload-uses.sql.ts'
 import { Payloads } from './payloads.sql.ts'
 import { Secrets } from './secrets.sql.ts'
 import { SigningKeys } from './signing-keys.sql.ts'
@@ -189,7 +191,9 @@ test('a payload comes back as it was, to its tenant alone, until it is deleted',
   })
   expect(await t.payloads.get(2, put.payloadRef)).toBeNull()
   expect(await t.payloads.delete(2, put.payloadRef)).toBe(false)
-  expect(await t.payloads.use(2, put.payloadRef, t.clock.now())).toBe(false)
+  const use = { payloadRef: put.payloadRef, jobId: newJobId(1, t.clock.now(), systemRandom), at: t.clock.now() }
+  expect(await announceUses(t.db, [{ ...use, tenantId: 1 }])).toEqual([])
+  expect(await announceUses(t.db, [{ ...use, tenantId: 2 }])).toEqual([{ ...use, tenantId: 2 }])
   expect(await t.payloads.delete(1, put.payloadRef)).toBe(true)
   expect(await t.payloads.delete(1, put.payloadRef)).toBe(false)
   expect(await t.payloads.get(1, put.payloadRef)).toBeNull()
@@ -233,7 +237,11 @@ test('a payload goes 30 days after its last use, or after the use that was annou
   const [unused, used, announced] = await Promise.all(
     [1, 2, 3].map((n) => t.payloads.put(1, Buffer.from([n]), 'text/plain')),
   )
-  expect(await t.payloads.use(1, announced?.payloadRef ?? '', t.clock.now() + 90 * DAY)).toBe(true)
+  const jobId = newJobId(1, t.clock.now(), systemRandom)
+  const use = { tenantId: 1, payloadRef: announced?.payloadRef ?? '', jobId }
+  expect(await announceUses(t.db, [{ ...use, at: t.clock.now() + 90 * DAY }])).toEqual([])
+  // An earlier use takes nothing back.
+  expect(await announceUses(t.db, [{ ...use, at: t.clock.now() }])).toEqual([])
   t.clock.advance(20 * DAY)
   const read = await t.payloads.get(1, used?.payloadRef ?? '')
   expect(read?.expiresAt).toEqual(new Date(t.clock.now() + 30 * DAY))

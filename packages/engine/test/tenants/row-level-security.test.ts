@@ -36,6 +36,10 @@ async function setup() {
     await view.jobs.pause(jobId)
     t.kit.clock.advance(2 * MINUTE)
     await view.jobs.resume(jobId)
+    await t.query(
+      `insert into run_payloads (nominal_at, job_id, tenant_id, shard, payload) select now(), gen_random_uuid(), id, 0, '1' from tenants where name = $1`,
+      [tenant],
+    )
     await view.secrets.put('token', 'x')
     await view.payloads.put(Buffer.from('x'), 'text/plain')
     await view.signingKeys.list()
@@ -69,6 +73,7 @@ const READABLE = [
   'job_changes',
   'jobs',
   'queues',
+  'run_payloads',
   'runs',
   'skips',
   'specs',
