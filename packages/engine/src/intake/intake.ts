@@ -15,7 +15,7 @@ import { type Database, isConnectionLost, type Queryable, type Transaction } fro
 import { namesPayload, PayloadMissing } from './announce-payloads.ts'
 import { jitterOf } from './jitter.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
-import type { NewOneOff, NewRecurring } from './put-jobs.sql.ts'
+import type { NewOneOff, NewRecurring, Sending } from './put-jobs.sql.ts'
 import { putKeyed } from './put-keyed.ts'
 import { type Created, createdOf, MAX_BATCH, type Prepared, putPrepared } from './put-prepared.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
@@ -42,6 +42,16 @@ interface Pending {
   reject(error: unknown): void
 }
 
+/** Where a job will be, and since when. */
+interface Place {
+  tenantId: number
+  queueId: number
+  shard: number
+  jobId: string
+  now: Instant
+}
+
+const NO_KEYS: readonly Key[] = []
 const MAX_JOBS_PER_CALL = 10_000
 const LANES = 2
 /** How long a create is sent again while the database is away, before the caller is told. */
@@ -62,7 +72,8 @@ export class Intake {
   }
 
   async create(input: unknown, by: Creator = {}): Promise<Created> {
-    const prepared = await this.#prepare(understandJob(input, { ...by, now: this.#deps.clock.now() }), 'runs')
+    const understood = understandJob(input, { ...by, now: this.#deps.clock.now() })
+    const prepared = this.#prepareKnown(understood, 'runs') ?? (await this.#prepare(understood, 'runs'))
     if (isTied(prepared)) return (await this.#put([prepared]))[0] as Created
     const until = this.#deps.clock.now() + PATIENCE_MS
     return new Promise((resolve, reject) => this.#singles.push({ prepared, until, resolve, reject }))
@@ -92,11 +103,11 @@ export class Intake {
     if (!Array.isArray(inputs)) throw invalidJobs('must be an array of jobs')
     if (inputs.length > MAX_JOBS_PER_CALL)
       throw invalidJobs(`at most ${MAX_JOBS_PER_CALL} fit into one call, not ${inputs.length}`)
-    const now = this.#deps.clock.now()
+    const context = { ...by, now: this.#deps.clock.now() }
     const understood: UnderstoodJob[] = []
     for (let i = 0; i < inputs.length; i++) {
       try {
-        understood.push(understandJob(inputs[i], { ...by, now }))
+        understood.push(understandJob(inputs[i], context))
       } catch (error) {
         throw error instanceof BelfryError ? inPosition(error, i) : error
       }
@@ -118,14 +129,15 @@ export class Intake {
   /** For a job that has its id already, because SQL created it. */
   async prepareFor(jobId: string, input: unknown): Promise<Prepared> {
     const { clock, registry } = this.#deps
-    const understood = understandJob(input, { now: clock.now() })
+    const now = clock.now()
+    const understood = understandJob(input, { now })
     const tenantId = await registry.tenantId(understood.tenant)
     const queueId = await registry.queueId(tenantId, understood.queue, queueKindOf(understood.definition))
-    const place = { tenantId, queueId, shard: shardOfJob(jobId), jobId }
+    const place = { tenantId, queueId, shard: shardOfJob(jobId), jobId, now }
     return {
       understood,
       job: this.#placeOf(understood, place, 'runs'),
-      keys: this.#keysOf(understood, tenantId, jobId),
+      keys: this.#keysOf(understood, place),
     }
   }
 
@@ -138,48 +150,42 @@ export class Intake {
   /** Gives the job its shard and id; null while its tenant or queue is not known yet. */
   #prepareKnown(understood: UnderstoodJob, born: 'runs' | 'timers'): Prepared | null {
     const { tenant, queue } = understood
-    const place = this.#deps.registry.knownQueue(tenant, queue, queueKindOf(understood.definition))
-    if (!place) return null
+    const known = this.#deps.registry.knownQueue(tenant, queue, queueKindOf(understood.definition))
+    if (!known) return null
     const { shards, random, clock } = this.#deps
+    const { tenantId, queueId } = known
+    const now = clock.now()
     const key = understood.idempotency?.key
-    const shard = key === undefined ? Math.floor(random.float() * shards) : shardOfKey(place.tenantId, key, shards)
-    const jobId = newJobId(shard, clock.now(), random)
-    return {
-      understood,
-      job: this.#placeOf(understood, { ...place, shard, jobId }, born),
-      keys: this.#keysOf(understood, place.tenantId, jobId),
-    }
+    const shard = key === undefined ? Math.floor(random.float() * shards) : shardOfKey(tenantId, key, shards)
+    const place = { tenantId, queueId, shard, jobId: newJobId(shard, now, random), now }
+    return { understood, job: this.#placeOf(understood, place, born), keys: this.#keysOf(understood, place) }
   }
 
-  #placeOf(
-    understood: UnderstoodJob,
-    at: { shard: number; jobId: string; tenantId: number; queueId: number },
-    born: 'runs' | 'timers',
-  ): NewOneOff | NewRecurring {
-    const { clock, turns, schedules } = this.#deps
-    const now = clock.now()
-    const { when, priority, timeoutMs, name, definitionJson } = understood
-    const common = {
-      ...at,
-      timeoutMs,
-      priority,
-      name,
-      definitionJson,
-      delivery: DELIVERY[understood.definition.delivery ?? 'at_least_once'],
-    }
+  /** Written out, for every job comes by here: spreading objects into objects took longer than all the rest of it. */
+  #placeOf(understood: UnderstoodJob, place: Place, born: 'runs' | 'timers'): NewOneOff | NewRecurring {
+    const { when, priority } = understood
+    const { now } = place
     if (when.kind === 'recurring') {
-      const { id, schedule } = schedules.of(when.schedule)
+      const { id, schedule } = this.#deps.schedules.of(when.schedule)
       const nominalAt = schedule.next(now - 1)
       if (nominalAt === null)
         throw new BelfryError('invalid_job', 'the schedule never fires', {
           complaints: [{ path: 'endAt', message: 'the schedule has no time between now and its end' }],
         })
-      const jitterMs = jitterOf(at.jobId, when.jitterMs)
+      const jitterMs = jitterOf(place.jobId, when.jitterMs)
       return {
-        ...common,
         kind: 'recurring',
-        nominalAt,
+        shard: place.shard,
+        jobId: place.jobId,
+        tenantId: place.tenantId,
+        queueId: place.queueId,
+        timeoutMs: understood.timeoutMs,
+        priority,
+        delivery: deliveryOf(understood),
+        name: understood.name,
+        definitionJson: understood.definitionJson,
         dueAt: Math.max(now, dueOf(nominalAt, jitterMs, schedule)),
+        nominalAt,
         scheduleId: id,
         overlap: OVERLAP[when.overlap],
         jitterMs,
@@ -187,12 +193,26 @@ export class Intake {
       }
     }
     const dueAt = when.kind === 'now' ? now : when.at
-    if (born === 'runs' && dueAt <= now) return { ...common, kind: 'immediate', dueAt, turn: turns.next(now, priority) }
-    return { ...common, kind: 'delayed', dueAt, turn: null }
+    const isReady = born === 'runs' && dueAt <= now
+    return {
+      kind: isReady ? 'immediate' : 'delayed',
+      shard: place.shard,
+      jobId: place.jobId,
+      tenantId: place.tenantId,
+      queueId: place.queueId,
+      timeoutMs: understood.timeoutMs,
+      priority,
+      delivery: deliveryOf(understood),
+      name: understood.name,
+      definitionJson: understood.definitionJson,
+      dueAt,
+      turn: isReady ? this.#deps.turns.next(now, priority) : null,
+    }
   }
 
-  #keysOf({ idempotency, name }: UnderstoodJob, tenantId: number, jobId: string): Key[] {
-    const { shards, clock } = this.#deps
+  #keysOf({ idempotency, name }: UnderstoodJob, { tenantId, jobId, now }: Place): readonly Key[] {
+    if (idempotency === null && name === null) return NO_KEYS
+    const { shards } = this.#deps
     const keys: Key[] = []
     if (idempotency) {
       const { key, ttlMs, fingerprint } = idempotency
@@ -203,7 +223,7 @@ export class Intake {
         key,
         jobId,
         fingerprint,
-        expiresAt: clock.now() + ttlMs,
+        expiresAt: now + ttlMs,
       })
     }
     if (name !== null) {
@@ -221,16 +241,16 @@ export class Intake {
   }
 
   /** One call, one outcome: a single statement where that is enough, else one transaction. */
-  async #put(prepared: Prepared[]): Promise<Created[]> {
+  async #put(prepared: Prepared[], sending: Sending = 'first'): Promise<Created[]> {
     const { db, clock } = this.#deps
-    const created = await this.#patiently(async () => {
+    const created = await this.#patiently(sending, async (sending) => {
       await this.#intern(prepared)
       const now = clock.now()
       const isPlain = prepared.length <= MAX_BATCH && !prepared.some(isTied) && kindsOf(prepared).size <= 1
       if (!isPlain) {
-        return db.transaction((tx) => putKeyed(tx, prepared, now))
+        return db.transaction((tx) => putKeyed(tx, prepared, now, sending))
       }
-      await putPrepared(db, prepared, now)
+      await putPrepared(db, prepared, now, sending)
       return prepared.map(createdOf)
     })
     this.announce(prepared.filter((_, i) => created[i]?.deduplicated === false))
@@ -238,6 +258,8 @@ export class Intake {
   }
 
   async #putSingles(batch: Pending[]): Promise<void> {
+    const [first] = batch
+    if (batch.every(({ prepared }) => prepared.job.kind === first?.prepared.job.kind)) return this.#putGroup(batch)
     const groups = new Map<string, Pending[]>()
     for (const pending of batch) {
       const list = groups.get(pending.prepared.job.kind)
@@ -250,16 +272,18 @@ export class Intake {
   /** Sent again while the database is away; those whose callers have waited long enough are told and left out. */
   async #putGroup(group: Pending[]): Promise<void> {
     const { db, clock } = this.#deps
+    let sending: Sending = 'first'
     for (let left = group; left.length > 0; ) {
       const prepared = left.map((pending) => pending.prepared)
       try {
         await this.#intern(prepared)
-        await putPrepared(db, prepared, clock.now())
+        await putPrepared(db, prepared, clock.now(), sending)
         this.announce(prepared)
         for (const { prepared, resolve } of left) resolve(createdOf(prepared))
         return
       } catch (error) {
         if (isConnectionLost(error)) {
+          sending = 'again'
           const nextTryAt = clock.now() + RETRY_PAUSE_MS
           for (const { until, reject } of left) if (until <= nextTryAt) reject(unavailable(error))
           left = left.filter(({ until }) => until > nextTryAt)
@@ -269,20 +293,23 @@ export class Intake {
         if (left.length === 1 || error instanceof BelfryError) for (const { reject } of left) reject(error)
         else
           for (const pending of left)
-            await this.#put([pending.prepared]).then(([created]) => pending.resolve(created as Created), pending.reject)
+            await this.#put([pending.prepared], 'again').then(
+              ([created]) => pending.resolve(created as Created),
+              pending.reject,
+            )
         return
       }
     }
   }
 
   /** Sends the same ids again while the database is away; whether the first try committed does not matter. */
-  async #patiently<Result>(put: () => Promise<Result>): Promise<Result> {
+  async #patiently<Result>(first: Sending, put: (sending: Sending) => Promise<Result>): Promise<Result> {
     const { clock } = this.#deps
     const until = clock.now() + PATIENCE_MS
     let wasLost = false
     for (;;) {
       try {
-        return await put()
+        return await put(wasLost ? 'again' : first)
       } catch (error) {
         const isLost = isConnectionLost(error)
         // Our own lost transaction may hold the key, until the database finds out that nobody is there.
@@ -319,6 +346,8 @@ const unavailable = (cause: unknown): BelfryError =>
   new BelfryError('database_unavailable', 'the database cannot be reached; whether the job was created is unknown', {
     cause,
   })
+
+const deliveryOf = ({ definition }: UnderstoodJob): number => DELIVERY[definition.delivery ?? 'at_least_once']
 
 const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
 

@@ -4,6 +4,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { isLockTimeout, type Queryable, type Transaction } from '../store/database.ts'
 import { announcePayloads, PayloadMissing, withdrawPayloads } from './announce-payloads.ts'
 import { KEY_KIND, type Key, keyText, readKeys, takeKeys, takeOverName } from './keys.sql.ts'
+import type { Sending } from './put-jobs.sql.ts'
 import { type Created, createdOf, type Prepared, putPrepared } from './put-prepared.ts'
 
 const LOCK_TIMEOUT_MS = 1_000
@@ -17,6 +18,7 @@ export async function putKeyed(
   tx: Queryable | Transaction,
   prepared: readonly Prepared[],
   now: Instant,
+  sending: Sending = 'again',
 ): Promise<Created[]> {
   const missing = await announcePayloads(tx, prepared, now)
   const keyed = prepared.filter(({ keys }) => keys.length > 0)
@@ -25,7 +27,7 @@ export async function putKeyed(
   const lost = missing.size === 0 ? undefined : fresh.find((item) => missing.has(item))
   if (lost) throw new PayloadMissing(lost)
   if (existing.size > 0) await withdrawPayloads(tx, [...existing.keys()])
-  await putPrepared(tx, fresh, now)
+  await putPrepared(tx, fresh, now, sending)
   return prepared.map((item) => {
     const jobId = existing.get(item)
     return jobId === undefined ? createdOf(item) : { jobId, deduplicated: true, nextRunAt: null }

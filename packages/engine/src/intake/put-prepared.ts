@@ -1,7 +1,14 @@
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import type { Key } from './keys.sql.ts'
-import { type NewOneOff, type NewRecurring, putDelayed, putImmediate, putRecurring } from './put-jobs.sql.ts'
+import {
+  type NewOneOff,
+  type NewRecurring,
+  putDelayed,
+  putImmediate,
+  putRecurring,
+  type Sending,
+} from './put-jobs.sql.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 
 export const MAX_BATCH = 1_000
@@ -18,7 +25,7 @@ export interface Created {
 /** A job that has its id and its place. */
 export interface Prepared {
   job: NewOneOff | NewRecurring
-  keys: Key[]
+  keys: readonly Key[]
   understood: UnderstoodJob
 }
 
@@ -29,17 +36,30 @@ export const createdOf = ({ job }: Prepared): Created => ({
 })
 
 /** Inserts jobs that have their ids; in chunks, each bounded in number and bytes. */
-export async function putPrepared(db: Queryable, prepared: readonly Prepared[], now: Instant): Promise<void> {
+export async function putPrepared(
+  db: Queryable,
+  prepared: readonly Prepared[],
+  now: Instant,
+  sending: Sending = 'again',
+): Promise<void> {
   for (const chunk of chunksOf(prepared)) {
-    const jobs = chunk.map(({ job }) => job).sort((a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1))
-    const immediate = jobs.filter((job): job is NewOneOff => job.kind === 'immediate')
-    const delayed = jobs.filter((job): job is NewOneOff => job.kind === 'delayed')
-    const recurring = jobs.filter((job): job is NewRecurring => job.kind === 'recurring')
-    if (immediate.length > 0) await putImmediate(db, immediate, now)
-    if (delayed.length > 0) await putDelayed(db, delayed, now)
+    const immediate: NewOneOff[] = []
+    const delayed: NewOneOff[] = []
+    const recurring: NewRecurring[] = []
+    for (const { job } of chunk.sort(inOrder)) {
+      if (job.kind === 'recurring') recurring.push(job)
+      else if (job.kind === 'delayed') delayed.push(job)
+      else immediate.push(job)
+    }
+    if (immediate.length > 0) await putImmediate(db, immediate, now, sending)
+    if (delayed.length > 0) await putDelayed(db, delayed, now, sending)
     if (recurring.length > 0) await putRecurring(db, recurring, now)
   }
 }
+
+/** As the tables are: what is inserted together lies together. */
+const inOrder = ({ job: a }: Prepared, { job: b }: Prepared): number =>
+  a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1)
 
 function* chunksOf(prepared: readonly Prepared[]): Generator<Prepared[]> {
   let chunk: Prepared[] = []
