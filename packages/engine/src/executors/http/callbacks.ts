@@ -66,8 +66,8 @@ export class Callbacks {
     this.#waits = new Lanes({ lanes: 1, maxBatch: MAX_BATCH, work: (batch) => this.#extend(batch) })
   }
 
-  tokenOf(fence: Fence): string {
-    return this.#tokens.sign(fence)
+  tokenOf(runId: string, fence: Fence): string {
+    return this.#tokens.sign(runId, fence)
   }
 
   /** Ends when the lease lasts until its deadline, or is no longer this node's: either way it is done with it. */

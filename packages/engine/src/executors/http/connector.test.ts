@@ -24,13 +24,17 @@ async function setup(options: { guard?: AddressGuard; resolve: Resolve }) {
   const sockets: Socket[] = []
   const { port } = await startSocketServer((socket) => sockets.push(socket))
   const guard = options.guard ?? new TestGuard()
-  const connect = guardedConnector({ clock: new SystemClock(), guard, resolve: options.resolve, caller: () => null })
+  const connect = guardedConnector({ clock: new SystemClock(), guard, resolve: options.resolve })
   const to = (hostname: string): Promise<Socket | Error> =>
     new Promise((resolve) =>
-      connect({ hostname, host: hostname, protocol: 'http:', port: String(port) }, (error, socket) => {
-        resolve(error ?? socket)
-        socket?.destroy()
-      }),
+      connect(
+        { hostname, host: hostname, protocol: 'http:', port: String(port) },
+        (error, socket) => {
+          resolve(error ?? socket)
+          socket?.destroy()
+        },
+        null,
+      ),
     )
   return { to, sockets }
 }

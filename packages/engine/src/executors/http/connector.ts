@@ -21,9 +21,14 @@ export interface ConnectorDeps {
   clock: Clock
   guard: AddressGuard
   resolve: Resolve
-  /** The call that is being dispatched at this moment, if any. */
-  caller(): ConnectTimings | null
 }
+
+/** The last is the call that the connection is made for, if any. */
+export type GuardedConnector = (
+  options: buildConnector.Options,
+  callback: buildConnector.Callback,
+  timings: ConnectTimings | null,
+) => void
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -31,7 +36,7 @@ const CONNECT_TIMEOUT_MS = 10_000
  * Connects to addresses that the guard has seen, and to no others: the name is resolved once, here, and the sockets go to
  * that answer.
  */
-export function guardedConnector({ clock, guard, resolve, caller }: ConnectorDeps): buildConnector.connector {
+export function guardedConnector({ clock, guard, resolve }: ConnectorDeps): GuardedConnector {
   const inFlight = new Map<string, Promise<ResolvedAddress[]>>()
 
   /** Many connections to a new host ask for its addresses once. */
@@ -66,11 +71,10 @@ export function guardedConnector({ clock, guard, resolve, caller }: ConnectorDep
   }
   const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup })
 
-  return (options, callback) => {
+  return (options, callback, timings) => {
     // An address in the URL is never looked up.
     const refusal = guard.refusalOfHost(options.hostname)
     if (refusal !== null) return queueMicrotask(() => callback(invalidTarget(refusal), null))
-    const timings = caller()
     const startedAt = clock.now()
     const connection = { timings, startedAt, resolvedAt: startedAt }
     starting = connection

@@ -10,6 +10,12 @@ export interface CallSignal {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
+/** The connection that a request is sent on: told once that undici has done with the request. */
+export interface Carrier {
+  answered(): void
+  failed(): void
+}
+
 /** Nobody looks at more; a target that sends more is cut off. */
 const MAX_READ_BYTES = 1024 * 1024
 
@@ -22,6 +28,8 @@ export type Break = 'timeout' | 'canceled' | 'error'
 export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHandler {
   readonly deadline: Instant
   place = -1
+  /** What carries it, from when it is sent until undici has done with it. */
+  carrier: Carrier | null = null
   readonly done: Promise<void>
   /** 0 until the target has answered. */
   statusCode = 0
@@ -43,8 +51,7 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
   keepBytes = 4_096
   readonly #clock: Clock
   readonly #deadlines: Deadlines
-  /** Stops listening to the signal, where there is one. */
-  #unlisten: (() => void) | null = null
+  #signal: CallSignal | null = null
   #keptBytes = 0
   #readBytes = 0
   #abort: ((error?: Error) => void) | null = null
@@ -111,19 +118,22 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
   }
 
   onComplete(): void {
+    this.carrier?.answered()
     this.#end(null)
   }
 
   onError(error: Error): void {
+    this.carrier?.failed()
     if (this.isOver) return
     this.error = error
     this.#end('error')
   }
 
+  readonly #cancel = (): void => this.#breakOff('canceled')
+
   #listen(signal: CallSignal): void {
-    const cancel = () => this.#breakOff('canceled')
-    signal.addEventListener('abort', cancel)
-    this.#unlisten = () => signal.removeEventListener('abort', cancel)
+    this.#signal = signal
+    signal.addEventListener('abort', this.#cancel)
   }
 
   #breakOff(broken: Break): void {
@@ -137,7 +147,7 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
     this.broken = broken
     this.endedAt = this.#clock.now()
     this.#deadlines.remove(this)
-    this.#unlisten?.()
+    this.#signal?.removeEventListener('abort', this.#cancel)
     this.#resolve()
   }
 }

@@ -3,6 +3,7 @@ import type { FailureClass } from '../../job/states.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { CallSignal } from './exchange.ts'
 import type { OAuthTokens } from './oauth-tokens.ts'
+import type { RecentKeys } from './recent-keys.ts'
 import type { ResponseRecord } from './response-record.ts'
 import type { TraceParents } from './trace-parent.ts'
 import type { Transport } from './transport.ts'
@@ -46,7 +47,7 @@ export interface HttpFailure {
 export interface HttpDeps {
   clock: Clock
   secrets: { resolve(tenantId: number, names: string[]): Promise<Map<string, string>> }
-  signingKeys: { current(tenantId: number): Promise<readonly { secret: Buffer }[]> }
+  keys: RecentKeys
   payloads: { get(tenantId: number, ref: string): Promise<{ bytes: Buffer; contentType: string } | null> }
   transport: Transport
   tokens: OAuthTokens

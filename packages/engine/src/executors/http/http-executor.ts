@@ -65,59 +65,56 @@ export class HttpExecutor {
   async #perform(run: ActiveRun): Promise<HttpResult> {
     const { http: target } = run.definition
     if (target === undefined) return NO_TARGET
-    const { clock, http, liveNodes, random } = this.#deps
+    const { clock, circuits, http, liveNodes, random } = this.#deps
     const { tenantId } = run.lease
-    const { origin } = http.transport.urls.recall(target.url)
+    const { origin } = http.transport.urls.of(target.url)
     const key = circuitKey(tenantId, origin)
-    const pass = await this.#passCircuit(run, key, origin)
-    if ('kind' in pass) return pass
-    const now = clock.now()
+    let now = clock.now()
+    const circuit = circuits.of(key, tenantId, origin, now)
+    if (circuits.isStale(now)) {
+      await circuits.read()
+      now = clock.now()
+    }
+    let probe: Pass['probe'] = null
+    if (circuit.open !== null) {
+      const admitted = await circuits.admit(circuit, run.lease.deadline)
+      if (admitted.kind === 'wait') return { kind: 'held', until: admitted.until, error: openCircuitError(origin) }
+      if (admitted.kind === 'probe') probe = admitted
+      now = clock.now()
+    }
+    const pass: Pass = { circuit, generation: circuit.generation, probe }
     const budget = this.#budgets.of(key, now)
     const isRetry = run.failures > 0
     // The probe is one call anyway.
-    if (isRetry && pass.probe === null && !budget.takeRetry(now, liveNodes())) {
+    if (isRetry && probe === null && !budget.takeRetry(now, liveNodes())) {
       const until = budget.returnAt(now, liveNodes(), random)
       return { kind: 'held', until, error: `the retry budget of ${origin} is used up` }
     }
     // Calls that hang from before the circuit opened may hold all slots.
-    const entered = pass.probe === null ? this.#slots.enter(origin, now) : this.#slots.enterAnyway(origin, now)
+    const entered = probe === null ? this.#slots.enter(origin, now) : this.#slots.enterAnyway(origin, now)
     if (entered !== true) {
       if (!(await entered)) return this.#turnedAway(pass, origin)
-      const isSpared = pass.circuit.open !== null
-      if (isSpared || this.#isHalfOver(run)) {
-        this.#slots.leave(origin, clock.now())
+      now = clock.now()
+      const isSpared = circuit.open !== null
+      if (isSpared || isHalfOver(run, now)) {
+        this.#slots.leave(origin, now)
         return isSpared ? this.#perform(run) : this.#turnedAway(pass, origin)
       }
     }
     if (!isRetry) budget.first(now)
     let end: HttpEnd
     try {
-      run.startedAt = clock.now()
+      run.startedAt = now
       end = await perform(this.#callOf(run, target), http)
     } finally {
-      this.#slots.leave(origin, clock.now())
+      now = clock.now()
+      this.#slots.leave(origin, now)
     }
-    if (isRetry && end.kind !== 'failed') budget.retryWentWell(clock.now())
+    if (isRetry && end.kind !== 'failed') budget.retryWentWell(now)
     this.#record(pass, healthOf(run, end), end)
     if (end.kind !== 'waits') return end
     await this.#deps.callbacks.waitFor(run.lease)
     return FORGOTTEN
-  }
-
-  async #passCircuit(run: ActiveRun, key: string, origin: string): Promise<Pass | HttpResult> {
-    const { clock, circuits } = this.#deps
-    const now = clock.now()
-    const circuit = circuits.of(key, run.lease.tenantId, origin, now)
-    if (circuits.isStale(now)) await circuits.read()
-    if (circuit.open === null) return { circuit, generation: circuit.generation, probe: null }
-    const admitted = await circuits.admit(circuit, run.lease.deadline)
-    if (admitted.kind === 'wait') return { kind: 'held', until: admitted.until, error: openCircuitError(origin) }
-    return { circuit, generation: circuit.generation, probe: admitted.kind === 'probe' ? admitted : null }
-  }
-
-  /** Too much of the attempt's time went by while it waited here: it gets all of it another time. */
-  #isHalfOver({ startedAt, lease: { deadline } }: ActiveRun): boolean {
-    return this.#deps.clock.now() - startedAt > (deadline - startedAt) / 2
   }
 
   #turnedAway(pass: Pass, origin: string): HttpResult {
@@ -136,18 +133,18 @@ export class HttpExecutor {
   }
 
   #callOf(run: ActiveRun, target: HttpCall['target']): HttpCall {
-    const { lease, definition } = run
+    const { lease, definition, id } = run
     const call: HttpCall = {
       target,
       payload: definition.payload,
       tenantId: lease.tenantId,
-      runId: run.id,
+      runId: id,
       jobId: lease.jobId,
       nominalAt: lease.nominalAt,
       attempt: lease.attempt,
       deadline: lease.deadline,
       signal: new RunSignal(run),
-      callbackUrl: `${this.#deps.publicUrl()}/v1/callbacks/${this.#deps.callbacks.tokenOf(lease)}`,
+      callbackUrl: `${this.#deps.publicUrl()}/v1/callbacks/${this.#deps.callbacks.tokenOf(id, lease)}`,
     }
     if (definition.payloadRef !== undefined) call.payloadRef = definition.payloadRef
     return call
@@ -186,5 +183,9 @@ const NO_TARGET: HttpResult = {
   response: null,
   written: false,
 }
+
+/** Too much of the attempt's time went by while it waited here: it gets all of it another time. */
+const isHalfOver = ({ startedAt, lease: { deadline } }: ActiveRun, now: Instant): boolean =>
+  now - startedAt > (deadline - startedAt) / 2
 
 const isRateLimited = (end: HttpEnd | null): boolean => end?.kind === 'failed' && end.statusCode === 429

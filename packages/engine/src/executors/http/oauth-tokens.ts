@@ -82,7 +82,7 @@ export class OAuthTokens {
   }
 
   async #post(request: TokenRequest, style: Style): Promise<Answer> {
-    const { origin, path, refusal } = this.#transport.urls.recall(request.tokenUrl)
+    const { origin, path, refusal } = this.#transport.urls.of(request.tokenUrl)
     if (refusal !== null) throw invalidTarget(`the token endpoint may not be called: ${refusal}`)
     const exchange = this.#transport.open({ deadline: this.#clock.now() + REQUEST_TIMEOUT_MS, signal: null })
     exchange.keepBytes = MAX_ANSWER_BYTES

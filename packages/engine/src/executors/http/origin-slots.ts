@@ -138,6 +138,8 @@ export class OriginSlots {
   #isWorthWaiting(origin: Origin, now: Instant): boolean {
     const rate = origin.rate(now)
     if (rate === 0) return origin.quietMs(now) < UNKNOWN_MS
+    // The first few that end, of many that began at once, tell how long a call takes, not how many end in a second.
+    if (now - origin.busySince < UNKNOWN_MS && origin.ended.first < origin.active) return true
     return ((origin.waiting.length + 1) * 1_000) / rate <= WORTH_WAITING_MS
   }
 

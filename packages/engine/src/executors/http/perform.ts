@@ -14,33 +14,43 @@ const MAX_ERROR = 1_000
  */
 export async function perform(call: HttpCall, deps: HttpDeps): Promise<HttpEnd> {
   const redaction = new Redaction()
-  const first = await exchangeOnce(call, deps, redaction)
+  const first = begin(call, deps, redaction)
+  await first.exchange.done
   const { exchange, bearer } = first
   if (exchange.statusCode !== 401 || bearer === null || exchange.broken !== null)
     return judge(call, deps, exchange, redaction)
   deps.tokens.drop(bearer.from, bearer.token)
   if (bearer.isFresh) return judge(call, deps, exchange, redaction)
-  const second = await exchangeOnce(call, deps, redaction)
+  const second = begin(call, deps, redaction)
+  await second.exchange.done
   return judge(call, deps, second.exchange, redaction)
 }
 
-async function exchangeOnce(
-  call: HttpCall,
-  deps: HttpDeps,
-  redaction: Redaction,
-): Promise<{ exchange: Exchange; bearer: Prepared['bearer'] }> {
-  const exchange = deps.transport.open(call)
-  let bearer: Prepared['bearer'] = null
-  prepare(call, deps, redaction).then(
-    (prepared) => {
-      bearer = prepared.bearer
-      if (!redaction.isEmpty) exchange.keepBytes = MAX_BODY_BYTES + redaction.longestBytes
-      deps.transport.send(exchange, prepared.request)
-    },
-    (error: Error) => exchange.fail(error),
-  )
-  await exchange.done
-  return { exchange, bearer }
+interface Begun {
+  exchange: Exchange
+  bearer: Prepared['bearer']
+}
+
+function begin(call: HttpCall, deps: HttpDeps, redaction: Redaction): Begun {
+  const begun: Begun = { exchange: deps.transport.open(call), bearer: null }
+  try {
+    const prepared = prepare(call, deps, redaction)
+    if (!(prepared instanceof Promise)) send(begun, prepared, deps, redaction)
+    else
+      prepared.then(
+        (later) => send(begun, later, deps, redaction),
+        (error: Error) => begun.exchange.fail(error),
+      )
+  } catch (error) {
+    begun.exchange.fail(error as Error)
+  }
+  return begun
+}
+
+function send(begun: Begun, { request, bearer }: Prepared, { transport }: HttpDeps, redaction: Redaction): void {
+  begun.bearer = bearer
+  if (!redaction.isEmpty) begun.exchange.keepBytes = MAX_BODY_BYTES + redaction.longestBytes
+  transport.send(begun.exchange, request)
 }
 
 function judge(call: HttpCall, { clock }: HttpDeps, exchange: Exchange, redaction: Redaction): HttpEnd {

@@ -1,12 +1,14 @@
 import type { HttpTarget } from '../../job/definition.ts'
 import { fill, fillJson, hasTemplate, secretOf, type TemplateValues, templatesIn } from '../../job/template.ts'
+import type { Instant } from '../../runtime/clock.ts'
 import { invalidTarget } from './call-failed.ts'
+import type { OutgoingRequest } from './connections.ts'
 import type { HttpCall, HttpDeps } from './http-call.ts'
 import type { TokenRequest } from './oauth-tokens.ts'
+import type { SigningSecrets } from './recent-keys.ts'
 import type { Redaction } from './redaction.ts'
 import { buildHeaders } from './request-headers.ts'
 import type { TargetUrl } from './target-url.ts'
-import type { OutgoingRequest } from './transport.ts'
 
 /** A request, and the token it carries. */
 export interface Prepared {
@@ -23,27 +25,66 @@ const NO_BODY: Body = { content: null, contentType: null }
 const NO_SECRETS: ReadonlyMap<string, string> = new Map()
 
 /**
- * Everything between a call and its bytes. Throws CallFailed where no request can be made of it. It waits only for what a
- * call really has: the commonest one has neither secrets nor tokens.
+ * Everything between a call and its bytes. Throws CallFailed where no request can be made of it. The commonest call has
+ * neither secrets nor tokens, and its keys are known: it waits for nothing.
  */
-export async function prepare(call: HttpCall, deps: HttpDeps, redaction: Redaction): Promise<Prepared> {
+export function prepare(call: HttpCall, deps: HttpDeps, redaction: Redaction): Prepared | Promise<Prepared> {
   const { target, tenantId, payloadRef } = call
-  const method = target.method ?? 'POST'
+  const now = deps.clock.now()
+  const keys = deps.keys.recent(tenantId, now)
   const named = secretsNamedBy(target)
-  const secrets = named.size === 0 ? NO_SECRETS : await readSecrets(named, tenantId, deps, redaction)
-  const values: TemplateValues = { nominalAt: call.nominalAt, runId: call.runId, attempt: call.attempt, secrets }
-  const url = urlOf(target.url, values, deps)
-  if (url.refusal !== null) throw invalidTarget(url.refusal)
+  if (keys === null || named.size > 0 || target.auth !== undefined || payloadRef !== undefined)
+    return gather(call, deps, named, redaction)
+  const values = valuesOf(call, NO_SECRETS)
+  const url = allowedUrl(target.url, values, deps)
+  const body = hasBody(target) ? bodyOf(call, values) : NO_BODY
+  return assemble(call, deps, { now, url, values, body, keys, bearer: null })
+}
+
+async function gather(
+  call: HttpCall,
+  deps: HttpDeps,
+  named: ReadonlySet<string>,
+  redaction: Redaction,
+): Promise<Prepared> {
+  const { target, tenantId, payloadRef } = call
+  const values = valuesOf(call, named.size === 0 ? NO_SECRETS : await readSecrets(named, tenantId, deps, redaction))
+  const url = allowedUrl(target.url, values, deps)
   let body = NO_BODY
-  if (method !== 'GET' && method !== 'HEAD') {
+  if (hasBody(target)) {
     const isStored = target.body === undefined && payloadRef !== undefined
     body = isStored ? await storedBody(payloadRef, tenantId, deps) : bodyOf(call, values)
   }
   const bearer = target.auth === undefined ? null : await bearerOf(target.auth, tenantId, deps, values, redaction)
-  const keys = await deps.signingKeys.current(tenantId)
-  const headers = buildHeaders(call, deps, { values, keys, body, token: bearer?.token ?? null })
+  const keys = await deps.keys.of(tenantId)
+  return assemble(call, deps, { now: deps.clock.now(), url, values, body, keys, bearer })
+}
+
+interface Parts {
+  now: Instant
+  url: TargetUrl
+  values: TemplateValues
+  body: Body
+  keys: SigningSecrets
+  bearer: Prepared['bearer']
+}
+
+function assemble(call: HttpCall, deps: HttpDeps, { now, url, values, body, keys, bearer }: Parts): Prepared {
+  const headers = buildHeaders(call, deps, now, { values, keys, body, token: bearer?.token ?? null })
+  const method = methodOf(call.target)
   return { request: { origin: url.origin, path: url.path, method, headers, body: body.content }, bearer }
 }
+
+const methodOf = ({ method }: HttpTarget): string => method ?? 'POST'
+
+const hasBody = (target: HttpTarget): boolean => methodOf(target) !== 'GET' && methodOf(target) !== 'HEAD'
+
+const valuesOf = (call: HttpCall, secrets: ReadonlyMap<string, string>): TemplateValues => ({
+  nominalAt: call.nominalAt,
+  runId: call.runId,
+  attempt: call.attempt,
+  secrets,
+})
 
 const NONE: ReadonlySet<string> = new Set()
 
@@ -84,8 +125,10 @@ async function readSecrets(
   return secrets
 }
 
-function urlOf(url: string, values: TemplateValues, { transport }: HttpDeps): TargetUrl {
-  return hasTemplate(url) ? transport.urls.read(fill(url, values, encodeURIComponent)) : transport.urls.recall(url)
+function allowedUrl(text: string, values: TemplateValues, { transport }: HttpDeps): TargetUrl {
+  const url = transport.urls.of(hasTemplate(text) ? fill(text, values, encodeURIComponent) : text)
+  if (url.refusal !== null) throw invalidTarget(url.refusal)
+  return url
 }
 
 function bodyOf({ target, payload }: HttpCall, values: TemplateValues): Body {

@@ -13,6 +13,8 @@ export interface ResponseRecord {
 export const MAX_BODY_BYTES = 4_096
 const MAX_HEADERS = 50
 const MAX_HEADER_VALUE = 1_024
+const MAX_KNOWN_NAMES = 1_000
+const MAX_KNOWN_NAME = 64
 /** Parts of names of headers that a target hands out for the next request, or repeats of the last. */
 const SECRET_PARTS = ['cookie', 'authorization', 'api-key', 'token', 'secret']
 
@@ -38,18 +40,31 @@ export function headerOf(headers: readonly Buffer[], name: string): string | und
   return undefined
 }
 
+/** Names of headers as they came, and as they are kept. Null: not at all. */
+const keptNames = new Map<string, string | null>()
+
+/** Targets send the same few names all the time. */
+function keptName(name: string): string | null {
+  const known = keptNames.get(name)
+  if (known !== undefined) return known
+  const lower = name.toLowerCase()
+  // Assigning to __proto__ would not make a member of it.
+  const isKept = lower !== '__proto__' && !SECRET_PARTS.some((part) => lower.includes(part))
+  if (keptNames.size >= MAX_KNOWN_NAMES) keptNames.clear()
+  if (name.length <= MAX_KNOWN_NAME) keptNames.set(name, isKept ? lower : null)
+  return isKept ? lower : null
+}
+
 function headersOf(raw: readonly Buffer[], redaction: Redaction): Record<string, string> {
   const headers: Record<string, string> = {}
   let count = 0
   for (let i = 0; i + 1 < raw.length && count < MAX_HEADERS; i += 2) {
-    const name = (raw[i] as Buffer).toString('latin1').toLowerCase()
-    if (SECRET_PARTS.some((part) => name.includes(part))) continue
+    const name = keptName((raw[i] as Buffer).toString('latin1'))
+    if (name === null) continue
     const value = redaction.of((raw[i + 1] as Buffer).toString('latin1'))
     const earlier = Object.hasOwn(headers, name) ? headers[name] : undefined
     if (earlier === undefined) count++
     const whole = earlier === undefined ? value : `${earlier}, ${value}`
-    // Defined, not assigned: a header may be called __proto__.
-    if (name === '__proto__') continue
     headers[name] = whole.length <= MAX_HEADER_VALUE ? whole : whole.slice(0, MAX_HEADER_VALUE)
   }
   return headers

@@ -1,6 +1,6 @@
-import { Agent } from 'undici'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { AddressGuard } from './address-guard.ts'
+import { Connections, type OutgoingRequest } from './connections.ts'
 import { guardedConnector, type Resolve } from './connector.ts'
 import { Deadlines } from './deadlines.ts'
 import { type CallSignal, Exchange } from './exchange.ts'
@@ -17,46 +17,25 @@ export interface TransportOptions {
   resolve?: Resolve
 }
 
-export interface OutgoingRequest {
-  origin: string
-  path: string
-  method: string
-  /** Names and values in turn. */
-  headers: string[]
-  body: string | Buffer | null
-}
-
 const CONNECTIONS_PER_ORIGIN = 256
-/** Less than the 5 s after which the commonest servers close idle connections themselves. */
-const IDLE_MS = 4_000
-
-/** The node's connections to targets: pools per origin that keep them alive, one guard, one timer for all deadlines. */
+/** The node's way to targets: connections that are kept alive, one guard, one timer for all deadlines. */
 export class Transport {
   readonly urls: TargetUrls
   readonly #clock: Clock
   readonly #deadlines: Deadlines
-  readonly #agent: Agent
-  #dispatching: Exchange | null = null
+  readonly #connections: Connections
 
   constructor({ clock, allowPrivateTargets, connectionsPerOrigin, resolve }: TransportOptions) {
     const guard = new AddressGuard({ allowPrivateTargets })
     this.urls = new TargetUrls(guard)
     this.#clock = clock
     this.#deadlines = new Deadlines(clock)
-    this.#agent = new Agent({
-      connections: connectionsPerOrigin ?? CONNECTIONS_PER_ORIGIN,
-      pipelining: 1,
-      keepAliveTimeout: IDLE_MS,
-      // The deadline of the attempt is the only one.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: guardedConnector({
-        clock,
-        guard,
-        resolve: resolve ?? (allowPrivateTargets ? resolveLikeSystem : dnsResolver()),
-        caller: () => this.#dispatching,
-      }),
+    const connect = guardedConnector({
+      clock,
+      guard,
+      resolve: resolve ?? (allowPrivateTargets ? resolveLikeSystem : dnsResolver()),
     })
+    this.#connections = new Connections(connect, connectionsPerOrigin ?? CONNECTIONS_PER_ORIGIN)
   }
 
   /** Begins an exchange: its deadline and its signal hold from here on, while the request is still being prepared. */
@@ -66,18 +45,15 @@ export class Transport {
 
   send(exchange: Exchange, request: OutgoingRequest): void {
     if (exchange.isOver) return
-    this.#dispatching = exchange
     try {
-      this.#agent.dispatch(request, exchange)
+      this.#connections.send(exchange, request)
     } catch (error) {
       exchange.fail(error as Error)
-    } finally {
-      this.#dispatching = null
     }
   }
 
-  async close(): Promise<void> {
+  close(): void {
     this.#deadlines.close()
-    await this.#agent.destroy()
+    this.#connections.close()
   }
 }
