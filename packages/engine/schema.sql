@@ -19,6 +19,7 @@ create table meta (
 create table tenants (
   id                  integer not null,
   name                text not null,
+  deletion            uuid,
   created_at          timestamptz(3) not null default now(),
   tier                text not null default 'standard'::text,
   weight              integer not null default 1,
@@ -421,6 +422,7 @@ declare
   shards integer := (select (value #>> '{}')::integer from meta where key = 'shards');
   at timestamptz(3) := clock_timestamp();
   of_shard smallint := floor(random() * shards)::smallint;
+  owner integer;
   noise text := encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
   made uuid := (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(of_shard::integer), 3, '0')
     || '8' || substr(noise, 1, 15))::uuid;
@@ -431,14 +433,15 @@ begin
   if octet_length(definition::text) > 300000 then
     raise exception 'the job is too large: store the payload elsewhere and give payloadRef' using errcode = '22023';
   end if;
-  if definition ? 'tenant' and definition ->> 'tenant' <> 'default'
-    and not exists (select from tenants where name = definition ->> 'tenant') then
+  -- Looked up by the insert itself: a deletion waits for who has begun to insert, and is seen by who begins later.
+  insert into jobs (updated_at, id, tenant_id, version, shard, status, definition)
+  select at, made, t.id, 1, of_shard, 0, definition from tenants t where t.name = coalesce(definition ->> 'tenant', 'default') and t.deletion is null
+  returning tenant_id into owner;
+  if owner is null then
     raise exception 'there is no tenant %', definition ->> 'tenant' using errcode = '22023';
   end if;
-  insert into jobs (updated_at, id, tenant_id, version, shard, status, definition)
-  values (at, made, coalesce((select id from tenants where name = definition ->> 'tenant'), 1), 1, of_shard, 0, definition);
   insert into timers (due_at, job_id, version, job_version, tenant_id, queue_id, timeout_ms, jitter_ms, shard, priority, overlap, delivery)
-  values (at, made, 1, 1, coalesce((select id from tenants where name = definition ->> 'tenant'), 1), 0, 0, 0, of_shard, 5, 0, 0);
+  values (at, made, 1, 1, owner, 0, 0, 0, of_shard, 5, 0, 0);
   perform pg_notify(current_schema() || '_wake', json_build_object('timers', json_build_array(json_build_array(of_shard, (extract(epoch from at) * 1000)::bigint)))::text);
   return made;
 end

@@ -9,7 +9,7 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Random } from '../runtime/random.ts'
-import type { Registry } from '../shards/registry.sql.ts'
+import { noTenant, type Registry } from '../shards/registry.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
 import { namesPayload, PayloadMissing } from './announce-payloads.ts'
@@ -17,7 +17,7 @@ import { jitterOf } from './jitter.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
 import type { NewOneOff, NewRecurring, Sending } from './put-jobs.sql.ts'
 import { putKeyed } from './put-keyed.ts'
-import { type Created, createdOf, MAX_BATCH, type Prepared, putPrepared } from './put-prepared.ts'
+import { type Created, createdOf, MAX_BATCH, type Prepared, putAll, putPrepared } from './put-prepared.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
 
 export interface IntakeDeps {
@@ -246,11 +246,15 @@ export class Intake {
     const created = await this.#patiently(sending, async (sending) => {
       await this.#intern(prepared)
       const now = clock.now()
-      const isPlain = prepared.length <= MAX_BATCH && !prepared.some(isTied) && kindsOf(prepared).size <= 1
+      const isPlain =
+        prepared.length <= MAX_BATCH &&
+        !prepared.some(isTied) &&
+        kindsOf(prepared).size <= 1 &&
+        tenantsOf(prepared).size <= 1
       if (!isPlain) {
         return db.transaction((tx) => putKeyed(tx, prepared, now, sending))
       }
-      await putPrepared(db, prepared, now, sending)
+      await putAll(db, prepared, now, sending)
       return prepared.map(createdOf)
     })
     this.announce(prepared.filter((_, i) => created[i]?.deduplicated === false))
@@ -277,8 +281,13 @@ export class Intake {
       const prepared = left.map((pending) => pending.prepared)
       try {
         await this.#intern(prepared)
-        await putPrepared(db, prepared, clock.now(), sending)
-        this.announce(prepared)
+        const gone = await putPrepared(db, prepared, clock.now(), sending)
+        if (gone.size > 0) {
+          for (const { prepared, reject } of left)
+            if (gone.has(prepared.job.tenantId)) reject(noTenant(prepared.understood.tenant))
+          left = left.filter(({ prepared }) => !gone.has(prepared.job.tenantId))
+        }
+        this.announce(left.map((pending) => pending.prepared))
         for (const { prepared, resolve } of left) resolve(createdOf(prepared))
         return
       } catch (error) {
@@ -348,6 +357,8 @@ const unavailable = (cause: unknown): BelfryError =>
   })
 
 const deliveryOf = ({ definition }: UnderstoodJob): number => DELIVERY[definition.delivery ?? 'at_least_once']
+
+const tenantsOf = (prepared: readonly Prepared[]): Set<number> => new Set(prepared.map(({ job }) => job.tenantId))
 
 const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
 

@@ -2,15 +2,26 @@ import { CAUSE, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { ids, instants, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { type Statement, statement } from '../store/statement.ts'
+
+const DEFAULT_TENANT_ID = 1
+
+/**
+ * A tenant may be deleted while a node still knows it: the insert itself looks, once per statement, which tenants of the batch
+ * are there. A deletion waits for inserts that began before it. `default` cannot be deleted, so its jobs do not pay for this.
+ */
+const ofLivingTenants = (tenantIds: string): string =>
+  `where u.tenant_id = any(array(select n.id from belfry.tenants n where n.id = any(${tenantIds}::int[]) and n.deletion is null))`
 
 /** Definitions are joined by line feeds, which JSON never holds as they are: nothing is quoted, here or there. */
-const JOBS = `
+const jobs = (condition: string): string => `
    with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::smallint[], $7::smallint[], $8::text[],
        string_to_array($9, E'\\n'), $10::float8[], $11::bigint[])
        as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, turn)
-   )`
+     ${condition})`
+const JOBS = jobs('')
+const JOBS_OF_TENANTS = jobs(ofLivingTenants('$13'))
 
 const SPECS = `
      insert into belfry.specs (updated_at, job_id, tenant_id, version, shard, name, definition)
@@ -36,23 +47,39 @@ const TIMERS = `
 const FRESH = `, fresh as (${SPECS} on conflict do nothing returning job_id)`
 const IF_FRESH = 'where (u.job_id in (select fresh.job_id from fresh)) is true'
 
-/** Of ids that nobody has sent before nothing is there to be compared, which spares a fifth of the work. */
-const PUT_IMMEDIATE = {
-  first: statement('put_immediate_jobs', `${JOBS}, fresh as (${SPECS})${RUNS}`),
-  again: statement('put_immediate_jobs_again', `${JOBS}${FRESH}${RUNS} ${IF_FRESH}`),
-}
-const PUT_DELAYED = {
-  first: statement('put_delayed_jobs', `${JOBS}, fresh as (${SPECS})${TIMERS}`),
-  again: statement('put_delayed_jobs_again', `${JOBS}${FRESH}${TIMERS} ${IF_FRESH}`),
+interface Puts {
+  ofDefault: Statement
+  ofTenants: Statement
 }
 
-const PUT_RECURRING = statement(
-  'put_recurring_jobs',
-  `with u as (
+/** Of ids that nobody has sent before nothing is there to be compared, which spares a fifth of the work. */
+const PUT_IMMEDIATE: Record<Sending, Puts> = {
+  first: {
+    ofDefault: statement('put_immediate_jobs', `${JOBS}, fresh as (${SPECS})${RUNS}`),
+    ofTenants: statement('put_immediate_jobs_of_tenants', `${JOBS_OF_TENANTS}, fresh as (${SPECS})${RUNS}`),
+  },
+  again: {
+    ofDefault: statement('put_immediate_jobs_again', `${JOBS}${FRESH}${RUNS} ${IF_FRESH}`),
+    ofTenants: statement('put_immediate_jobs_of_tenants_again', `${JOBS_OF_TENANTS}${FRESH}${RUNS} ${IF_FRESH}`),
+  },
+}
+const PUT_DELAYED: Record<Sending, Puts> = {
+  first: {
+    ofDefault: statement('put_delayed_jobs', `${JOBS}, fresh as (${SPECS})${TIMERS}`),
+    ofTenants: statement('put_delayed_jobs_of_tenants', `${JOBS_OF_TENANTS}, fresh as (${SPECS})${TIMERS}`),
+  },
+  again: {
+    ofDefault: statement('put_delayed_jobs_again', `${JOBS}${FRESH}${TIMERS} ${IF_FRESH}`),
+    ofTenants: statement('put_delayed_jobs_of_tenants_again', `${JOBS_OF_TENANTS}${FRESH}${TIMERS} ${IF_FRESH}`),
+  },
+}
+
+const recurring = (condition: string): string => `
+   with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::smallint[], $7::smallint[], $8::text[],
        string_to_array($9, E'\\n'), $10::float8[], $11::float8[], $12::bigint[], $13::smallint[], $14::int[], $15::int[])
        as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, nominal_at, schedule_id, overlap, jitter_ms, max_runs)
-   ), fresh as (
+     ${condition}), fresh as (
      insert into belfry.jobs (updated_at, id, tenant_id, version, shard, status, name, definition)
      select to_timestamp($16::float8 / 1000), u.job_id, u.tenant_id, 1, u.shard, 0, u.name, u.definition::json from u
      on conflict do nothing returning id
@@ -61,7 +88,15 @@ const PUT_RECURRING = statement(
      priority, overlap, delivery)
    select to_timestamp(u.due_at / 1000), to_timestamp(u.nominal_at / 1000), u.schedule_id, u.job_id, 1, 1, u.tenant_id, u.queue_id, u.timeout_ms, u.jitter_ms,
      u.max_runs, u.shard, u.priority, u.overlap, u.delivery
-   from u where (u.job_id in (select fresh.id from fresh)) is true`,
+   from u where (u.job_id in (select fresh.id from fresh)) is true`
+const PUT_RECURRING: Puts = {
+  ofDefault: statement('put_recurring_jobs', recurring('')),
+  ofTenants: statement('put_recurring_jobs_of_tenants', recurring(ofLivingTenants('$17'))),
+}
+
+const LIVING = statement(
+  'living_tenants',
+  'select n.id from belfry.tenants n where n.id = any($1::int[]) and n.deletion is null',
 )
 
 /** Whether the same ids may have been sent before: by a try whose outcome is unknown, or by somebody else. */
@@ -111,26 +146,27 @@ const oneOffArrays = (jobs: readonly NewOneOff[]): string[] => [
   numbers(jobs.map((job) => job.turn)),
 ]
 
-export async function putImmediate(
+/** Each put answers how many it made: fewer than it was given if some were there already, or their tenant is gone. */
+export function putImmediate(
   db: Queryable,
   jobs: readonly NewOneOff[],
   now: Instant,
   sending: Sending = 'again',
-): Promise<void> {
-  await db.query(PUT_IMMEDIATE[sending], [...oneOffArrays(jobs), now])
+): Promise<number> {
+  return put(db, PUT_IMMEDIATE[sending], jobs, [...oneOffArrays(jobs), now])
 }
 
-export async function putDelayed(
+export function putDelayed(
   db: Queryable,
   jobs: readonly NewOneOff[],
   now: Instant,
   sending: Sending = 'again',
-): Promise<void> {
-  await db.query(PUT_DELAYED[sending], [...oneOffArrays(jobs), now])
+): Promise<number> {
+  return put(db, PUT_DELAYED[sending], jobs, [...oneOffArrays(jobs), now])
 }
 
-export async function putRecurring(db: Queryable, jobs: readonly NewRecurring[], now: Instant): Promise<void> {
-  await db.query(PUT_RECURRING, [
+export function putRecurring(db: Queryable, jobs: readonly NewRecurring[], now: Instant): Promise<number> {
+  return put(db, PUT_RECURRING, jobs, [
     ...commonArrays(jobs),
     instants(jobs.map((job) => job.dueAt)),
     instants(jobs.map((job) => job.nominalAt)),
@@ -141,3 +177,15 @@ export async function putRecurring(db: Queryable, jobs: readonly NewRecurring[],
     now,
   ])
 }
+
+function put(db: Queryable, puts: Puts, jobs: readonly NewJob[], values: readonly unknown[]): Promise<number> {
+  if (jobs.every((job) => job.tenantId === DEFAULT_TENANT_ID)) return db.execute(puts.ofDefault, values)
+  return db.execute(puts.ofTenants, [...values, tenantsOf(jobs)])
+}
+
+/** Which of the tenants of these jobs are there, and stay. */
+export async function livingTenants(db: Queryable, jobs: readonly NewJob[]): Promise<Set<number>> {
+  return new Set((await db.query<[number]>(LIVING, [tenantsOf(jobs)])).map(([id]) => id))
+}
+
+const tenantsOf = (jobs: readonly NewJob[]): string => numbers([...new Set(jobs.map((job) => job.tenantId))])

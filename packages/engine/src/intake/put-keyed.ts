@@ -5,7 +5,7 @@ import { isLockTimeout, type Queryable, type Transaction } from '../store/databa
 import { announcePayloads, PayloadMissing, withdrawPayloads } from './announce-payloads.ts'
 import { KEY_KIND, type Key, keyText, readKeys, takeKeys, takeOverName } from './keys.sql.ts'
 import type { Sending } from './put-jobs.sql.ts'
-import { type Created, createdOf, type Prepared, putPrepared } from './put-prepared.ts'
+import { type Created, createdOf, type Prepared, putAll } from './put-prepared.ts'
 
 const LOCK_TIMEOUT_MS = 1_000
 
@@ -27,7 +27,7 @@ export async function putKeyed(
   const lost = missing.size === 0 ? undefined : fresh.find((item) => missing.has(item))
   if (lost) throw new PayloadMissing(lost)
   if (existing.size > 0) await withdrawPayloads(tx, [...existing.keys()])
-  await putPrepared(tx, fresh, now, sending)
+  await putAll(tx, fresh, now, sending)
   return prepared.map((item) => {
     const jobId = existing.get(item)
     return jobId === undefined ? createdOf(item) : { jobId, deduplicated: true, nextRunAt: null }

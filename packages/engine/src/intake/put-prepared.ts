@@ -1,7 +1,9 @@
 import type { Instant } from '../runtime/clock.ts'
+import { noTenant } from '../shards/registry.sql.ts'
 import type { Queryable } from '../store/database.ts'
 import type { Key } from './keys.sql.ts'
 import {
+  livingTenants,
   type NewOneOff,
   type NewRecurring,
   putDelayed,
@@ -35,13 +37,19 @@ export const createdOf = ({ job }: Prepared): Created => ({
   nextRunAt: new Date(job.kind === 'recurring' ? job.nominalAt : job.dueAt),
 })
 
-/** Inserts jobs that have their ids; in chunks, each bounded in number and bytes. */
+const NONE: ReadonlySet<number> = new Set()
+
+/**
+ * Inserts jobs that have their ids; in chunks, each bounded in number and bytes. Answers the tenants that are gone, whose jobs
+ * were left out.
+ */
 export async function putPrepared(
   db: Queryable,
   prepared: readonly Prepared[],
   now: Instant,
   sending: Sending = 'again',
-): Promise<void> {
+): Promise<ReadonlySet<number>> {
+  let made = 0
   for (const chunk of chunksOf(prepared)) {
     const immediate: NewOneOff[] = []
     const delayed: NewOneOff[] = []
@@ -51,10 +59,27 @@ export async function putPrepared(
       else if (job.kind === 'delayed') delayed.push(job)
       else immediate.push(job)
     }
-    if (immediate.length > 0) await putImmediate(db, immediate, now, sending)
-    if (delayed.length > 0) await putDelayed(db, delayed, now, sending)
-    if (recurring.length > 0) await putRecurring(db, recurring, now)
+    if (immediate.length > 0) made += await putImmediate(db, immediate, now, sending)
+    if (delayed.length > 0) made += await putDelayed(db, delayed, now, sending)
+    if (recurring.length > 0) made += await putRecurring(db, recurring, now)
   }
+  if (made === prepared.length) return NONE
+  const jobs = prepared.map(({ job }) => job)
+  const living = await livingTenants(db, jobs)
+  return new Set(jobs.map(({ tenantId }) => tenantId).filter((tenantId) => !living.has(tenantId)))
+}
+
+/** For calls that are done as a whole: puts all of them, or throws. */
+export async function putAll(
+  db: Queryable,
+  prepared: readonly Prepared[],
+  now: Instant,
+  sending: Sending,
+): Promise<void> {
+  const gone = await putPrepared(db, prepared, now, sending)
+  if (gone.size === 0) return
+  const lost = prepared.find(({ job }) => gone.has(job.tenantId)) as Prepared
+  throw noTenant(lost.understood.tenant)
 }
 
 /** As the tables are: what is inserted together lies together. */

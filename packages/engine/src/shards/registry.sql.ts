@@ -5,7 +5,7 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-const TENANT = statement('find_tenant', 'select t.id from belfry.tenants t where t.name = $1')
+const TENANT = statement('find_tenant', 'select t.id from belfry.tenants t where t.name = $1 and t.deletion is null')
 const QUEUE = statement(
   'find_queue',
   'select q.id, q.kind from belfry.queues q where q.tenant_id = $1 and q.name = $2 and q.deleted_at is null',
@@ -72,9 +72,7 @@ export class Registry {
     const [row] = await this.#db.query<[number]>(TENANT, [name])
     if (!row) {
       this.#tenants.delete(name)
-      throw new BelfryError('invalid_job', `there is no tenant "${name}"`, {
-        complaints: [{ path: 'tenant', message: `there is no tenant "${name}"` }],
-      })
+      throw noTenant(name)
     }
     this.#tenants.set(name, { id: row[0], until })
     return row[0]
@@ -139,6 +137,11 @@ export class Registry {
     throw notMade(name)
   }
 }
+
+export const noTenant = (name: string): BelfryError =>
+  new BelfryError('invalid_job', `there is no tenant "${name}"`, {
+    complaints: [{ path: 'tenant', message: `there is no tenant "${name}"` }],
+  })
 
 const notMade = (name: string): BelfryError =>
   new BelfryError('database_unavailable', `the queue "${name}" could not be made`)

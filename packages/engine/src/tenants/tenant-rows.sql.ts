@@ -50,6 +50,29 @@ const WRITE = statement(
 const READ = statement('read_tenant', `select ${COLUMNS} from belfry.tenants t where t.id = $1`)
 const READ_NAMED = statement('read_tenant_by_name', `select ${COLUMNS} from belfry.tenants t where t.name = $1`)
 const LOCK = statement('lock_whole_tenant', `select ${COLUMNS} from belfry.tenants t where t.id = $1 for update`)
+const BEGIN_DELETION = statement(
+  'begin_tenant_deletion',
+  'update belfry.tenants t set deletion = gen_random_uuid() where t.id = $1 returning t.deletion',
+)
+const END_DELETION = statement(
+  'end_tenant_deletion',
+  'update belfry.tenants t set deletion = null where t.id = $1 and t.deletion = $2',
+)
+const IS_DELETION = statement(
+  'is_tenant_deletion',
+  'select exists (select from belfry.tenants t where t.id = $1 and t.deletion = $2)',
+)
+/**
+ * Transactions that may have inserted a job. The executor takes its snapshot after the locks of its tables, so whoever is
+ * not among them sees what was committed before this was asked.
+ */
+const INSERTING = statement(
+  'transactions_that_insert_jobs',
+  `select distinct l.virtualtransaction from pg_locks l
+   where l.locktype = 'relation' and l.database = (select d.oid from pg_database d where d.datname = current_database())
+     and l.relation in ('belfry.jobs'::regclass, 'belfry.specs'::regclass) and l.mode = 'RowExclusiveLock' and l.granted
+     and l.pid is distinct from pg_backend_pid()`,
+)
 const LIST = statement('list_tenants', `select ${COLUMNS} from belfry.tenants t where t.id > $1 order by t.id limit $2`)
 /** Whether it has anything with a future or in flight. */
 const IS_BUSY = statement(
@@ -114,6 +137,24 @@ export const listTenants = async (db: Queryable, after: number, limit: number): 
 export async function isBusy(tx: Queryable, id: number): Promise<boolean> {
   const [row] = await tx.query<[boolean]>(IS_BUSY, [id])
   return row?.[0] === true
+}
+
+/** From its commit on no insert of a job finds the tenant. Answers the name of this deletion. */
+export async function beginDeletion(tx: Queryable, id: number): Promise<string> {
+  const [row] = await tx.query<[string]>(BEGIN_DELETION, [id])
+  return row?.[0] as string
+}
+
+export const endDeletion = (db: Queryable, id: number, deletion: string): Promise<number> =>
+  db.execute(END_DELETION, [id, deletion])
+
+/** False: somebody else has begun to delete it since. */
+export async function isDeletion(tx: Queryable, id: number, deletion: string): Promise<boolean> {
+  return (await tx.query<[boolean]>(IS_DELETION, [id, deletion]))[0]?.[0] === true
+}
+
+export async function insertingTransactions(db: Queryable): Promise<Set<string>> {
+  return new Set((await db.query<[string]>(INSERTING, [])).map(([transaction]) => transaction))
 }
 
 /** With its keys, secrets and circuits. What has happened stays; payloads expire by themselves, and nobody can read them. */

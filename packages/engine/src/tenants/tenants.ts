@@ -3,12 +3,17 @@ import { BelfryError } from '../errors.ts'
 import { Complaints } from '../input/complaints.ts'
 import { readWord } from '../input/read-fields.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { pause } from '../runtime/pause.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, Queryable } from '../store/database.ts'
 import { INSTANT, limitOf, type Page, type PageRequest, readCursor, writeCursor } from '../store/page.ts'
 import {
+  beginDeletion,
   deleteTenant,
+  endDeletion,
+  insertingTransactions,
   isBusy,
+  isDeletion,
   listTenants,
   lockTenant,
   putTenant,
@@ -31,6 +36,9 @@ const DEFAULT_TENANT_ID = 1
 const DEFAULT_TIER = 'standard'
 const REMEMBERED_MS = 1_000
 const MAX_REMEMBERED = 10_000
+/** Five seconds in all. */
+const LOOK_EVERY_MS = 20
+const MAX_LOOKS = 250
 const MAX_ID = 2_147_483_647
 
 export interface TenantsDeps {
@@ -112,12 +120,25 @@ export class Tenants {
         complaints: [{ path: 'id', message: 'is the tenant "default", which cannot be deleted' }],
       })
     }
+    // First nobody may create any more, then those who had begun to must be over: only then "it has nothing" stays true.
+    const deletion = await this.#deps.db.transaction(async (tx) => {
+      await this.#lockIdle(tx, id)
+      return beginDeletion(tx, id)
+    })
+    try {
+      await this.#waitForCreates()
+      await this.#deleteIdle(id, deletion, by)
+    } catch (error) {
+      // If this fails too, nothing can be created for it until it is deleted again.
+      await endDeletion(this.#deps.db, id, deletion).catch(() => 0)
+      throw error
+    }
+  }
+
+  async #deleteIdle(id: number, deletion: string, by: string): Promise<void> {
     const name = await this.#deps.db.transaction(async (tx) => {
-      const before = await lockTenant(tx, id)
-      if (!before) throw noSuchTenant(id)
-      if (await isBusy(tx, id)) {
-        throw new BelfryError('not_empty', `the tenant "${before.name}" still has jobs or runs: cancel them first`)
-      }
+      const before = await this.#lockIdle(tx, id)
+      if (!(await isDeletion(tx, id, deletion))) throw beingDeleted()
       await deleteTenant(tx, id)
       const at = this.#deps.clock.now()
       await recordChange(tx, { ...subjectOf(id), action: 'delete', actor: by, before, at })
@@ -125,6 +146,26 @@ export class Tenants {
     })
     this.#quotas.forget(String(id))
     this.#named.forget(name)
+  }
+
+  async #lockIdle(tx: Queryable, id: number): Promise<TenantView> {
+    const tenant = await lockTenant(tx, id)
+    if (!tenant) throw noSuchTenant(id)
+    if (await isBusy(tx, id))
+      throw new BelfryError('not_empty', `the tenant "${tenant.name}" still has jobs or runs: cancel them first`)
+    return tenant
+  }
+
+  async #waitForCreates(): Promise<void> {
+    const { db } = this.#deps
+    const begun = await insertingTransactions(db)
+    for (let looks = 0; begun.size > 0; looks++) {
+      if (looks === MAX_LOOKS)
+        throw new BelfryError('in_progress', 'a transaction that creates jobs is still open: try again when it is over')
+      await pause(LOOK_EVERY_MS)
+      const open = await insertingTransactions(db)
+      for (const transaction of begun) if (!open.has(transaction)) begun.delete(transaction)
+    }
   }
 
   /** At most a second old. One that is gone has none. */
@@ -138,5 +179,8 @@ export class Tenants {
 const subjectOf = (id: number) => ({ tenantId: id, subject: 'tenant', subjectId: String(id) }) as const
 
 const isTenantId = (id: unknown): boolean => Number.isInteger(id) && (id as number) > 0 && (id as number) <= MAX_ID
+
+const beingDeleted = (): BelfryError =>
+  new BelfryError('in_progress', 'somebody else is just deleting the same tenant: try again')
 
 const noSuchTenant = (id: unknown): BelfryError => new BelfryError('not_found', `there is no tenant ${String(id)}`)
