@@ -1,4 +1,5 @@
 import { deleteDeadLetter } from './attempts/dead-letters.sql.ts'
+import { reopenLater } from './attempts/reopen-later.sql.ts'
 import { recordChange } from './audit/record-change.sql.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { BelfryError } from './errors.ts'
@@ -18,6 +19,8 @@ export interface Redrive {
   /** Exactly one of the two. An empty filter means all. */
   runIds?: readonly string[]
   filter?: DeadLetterFilter
+  /** Runs per second: they become due one after the other, the oldest first, instead of all at once. */
+  rate?: number
   /** Only says which ones it would be. */
   dryRun?: boolean
 }
@@ -29,6 +32,8 @@ const MAX_PAGES = 20
 const AT_ONCE = 4
 /** Another run of the job is alive, or somebody else was quicker: such a letter stays as it is. */
 const LEFT_ALONE = new Set(['overlap', 'not_retryable', 'not_found', 'in_progress'])
+const MIN_RATE = 0.01
+const MAX_RATE = 1_000
 const FILTERS = ['queue', 'failureClass', 'jobId', 'from', 'to'] as const
 
 /** A tenant's dead letters. */
@@ -54,11 +59,13 @@ export class TenantDeadLetters {
 
   /** Opens up to a thousand runs again; answers which. */
   async redrive(what: Redrive): Promise<{ count: number; runIds: string[] }> {
-    const { runIds, filter, dryRun = false } = checkedOptions(what, ['runIds', 'filter', 'dryRun'])
+    const { runIds, filter, rate, dryRun = false } = checkedOptions(what, ['runIds', 'filter', 'rate', 'dryRun'])
+    if (rate !== undefined && !(typeof rate === 'number' && rate >= MIN_RATE && rate <= MAX_RATE))
+      throw invalidArgument('rate', `must be runs per second, from ${MIN_RATE} to ${MAX_RATE}`)
     if ((runIds === undefined) === (filter === undefined))
       throw invalidArgument('runIds', 'give either runIds or filter')
     const chosen = runIds === undefined ? await this.#matching(filter ?? {}) : await this.#existing(runIds)
-    const opened = dryRun ? chosen : await this.#reopen(chosen)
+    const opened = dryRun ? chosen : rate === undefined ? await this.#reopen(chosen) : await this.#space(chosen, rate)
     return { count: opened.length, runIds: opened }
   }
 
@@ -109,28 +116,48 @@ export class TenantDeadLetters {
     return known.filter((runId) => runId !== null)
   }
 
-  async #reopen(runIds: readonly string[]): Promise<string[]> {
+  #reopen(runIds: readonly string[]): Promise<string[]> {
     const { engine, caller } = this.#scope
-    const opened = await inParallel(runIds, async (runId) => {
-      try {
-        await engine.runChanges.retry(runId, caller.actor)
-        return runId
-      } catch (error) {
-        if (error instanceof BelfryError && LEFT_ALONE.has(error.code)) return null
-        throw error
-      }
-    })
-    return opened.filter((runId) => runId !== null)
+    return openEach(runIds, (runId) => engine.runChanges.retry(runId, caller.actor))
   }
+
+  /** One whose letter is left alone leaves its place empty: the rate is never passed. */
+  #space(runIds: readonly string[], rate: number): Promise<string[]> {
+    const { engine, caller } = this.#scope
+    const now = engine.clock.now()
+    const oldestFirst = [...runIds].sort((a, b) => nominalOf(a) - nominalOf(b))
+    return openEach(oldestFirst, (runId, place) =>
+      reopenLater(engine, runId, { dueAt: now + Math.floor((place * 1_000) / rate), by: caller.actor }),
+    )
+  }
+}
+
+const nominalOf = (runId: string): number => parseRunId(runId)?.nominalAt ?? 0
+
+/** Answers those that were opened. */
+async function openEach(
+  runIds: readonly string[],
+  open: (runId: string, place: number) => Promise<unknown>,
+): Promise<string[]> {
+  const opened = await inParallel(runIds, async (runId, place) => {
+    try {
+      await open(runId, place)
+      return runId
+    } catch (error) {
+      if (error instanceof BelfryError && LEFT_ALONE.has(error.code)) return null
+      throw error
+    }
+  })
+  return opened.filter((runId) => runId !== null)
 }
 
 /** A few at a time, in order. */
 async function inParallel<Item, Result>(
   items: readonly Item[],
-  work: (item: Item) => Promise<Result>,
+  work: (item: Item, place: number) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = []
   for (let i = 0; i < items.length; i += AT_ONCE)
-    results.push(...(await Promise.all(items.slice(i, i + AT_ONCE).map(work))))
+    results.push(...(await Promise.all(items.slice(i, i + AT_ONCE).map((item, k) => work(item, i + k)))))
   return results
 }

@@ -66,6 +66,15 @@ test('what is redriven by filter or by ids runs again', async () => {
   expect(await t.list()).toEqual([])
 })
 
+test('what is redriven at a rate waits for its time', async () => {
+  const t = await setup({ letters: 3 })
+  t.mend()
+  expect((await t.call('POST /v1/dead-letters/redrive', { filter: {}, rate: 0.01 })).body).toMatchObject({ count: 3 })
+  const waiting = async () => (await t.call<{ items: object[] }>('GET /v1/runs?status=waiting')).body.items.length
+  await expect.poll(waiting, { timeout: 10_000 }).toBe(2)
+  expect((await t.call('POST /v1/dead-letters/redrive', { filter: {}, rate: 0 })).body).toMatchObject({ status: 422 })
+})
+
 test('a redrive says exactly what it means', async () => {
   const t = await setup({ letters: 0 })
   const redrive = async (body: object) => (await t.call('POST /v1/dead-letters/redrive', body)).body

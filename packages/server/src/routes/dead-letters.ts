@@ -60,9 +60,9 @@ export function deadLetterRoutes(app: App): void {
 }
 
 /** Neither would mean all of them by mistake, both would leave open which counts. */
-function chosen({ runIds, filter, dryRun = false }: Static<typeof redriveBody>) {
-  if (runIds !== undefined && filter === undefined) return { runIds, dryRun }
-  if (filter !== undefined && runIds === undefined) return { filter: withJobId(filter), dryRun }
+function chosen({ runIds, filter, ...how }: Static<typeof redriveBody>) {
+  if (runIds !== undefined && filter === undefined) return { runIds, ...how }
+  if (filter !== undefined && runIds === undefined) return { filter: withJobId(filter), ...how }
   const message = 'give either runIds or filter'
   throw new BelfryError('invalid_request', message, { complaints: [{ path: '', message }] })
 }

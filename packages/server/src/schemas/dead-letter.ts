@@ -40,6 +40,13 @@ export const redriveBody = Type.Object(
         description: 'Those that match; empty: all of the tenant, a thousand at a time.',
       }),
     ),
+    rate: Type.Optional(
+      Type.Number({
+        minimum: 0.01,
+        maximum: 1_000,
+        description: 'Runs per second: they become due one after the other, the oldest first, instead of all at once.',
+      }),
+    ),
     dryRun: Type.Optional(Type.Boolean({ description: 'Only say which ones it would be.' })),
   },
   { additionalProperties: false, examples: [{ filter: { failureClass: 'http_5xx' }, dryRun: true }] },

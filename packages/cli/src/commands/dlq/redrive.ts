@@ -1,4 +1,5 @@
 import { type Command, JSON_FLAG, TENANT_FLAG } from '../../command/command.ts'
+import { given } from '../../command/flags.ts'
 import { UsageError } from '../../usage-error.ts'
 import { DEAD_LETTER_FLAGS, deadLetterFilter } from './filter.ts'
 
@@ -16,6 +17,7 @@ export const redrive: Command = {
   flags: {
     ...DEAD_LETTER_FLAGS,
     all: { about: 'all of them' },
+    rate: { value: 'n', about: 'so many runs per second, the oldest first, instead of all at once' },
     'dry-run': { about: 'only say how many it would be' },
     ...TENANT_FLAG,
     ...JSON_FLAG,
@@ -27,16 +29,21 @@ export const redrive: Command = {
     const node = await api()
     const which = operands.length > 0 ? { runIds: operands } : { filter: await deadLetterFilter(node, flags) }
     const dryRun = flags.is('dry-run')
+    const rate = flags.number('rate')
     const answer: Redriven = { count: 0, runIds: [] }
-    // A filter takes a part at a time; what it took is no longer there for the next.
+    // A filter takes a part at a time; what it took is no longer there for the next. With a rate each part begins now, so it is one.
     for (let took = FULL_PART; took >= FULL_PART; ) {
-      const part = await node.post<Redriven>('/v1/dead-letters/redrive', { ...which, dryRun })
+      const part = await node.post<Redriven>('/v1/dead-letters/redrive', { ...which, ...given({ rate }), dryRun })
       answer.count += part.count
       answer.runIds.push(...part.runIds)
-      took = dryRun || 'runIds' in which ? 0 : part.count
+      took = dryRun || rate !== undefined || 'runIds' in which ? 0 : part.count
     }
     const runs = answer.count === 1 ? '1 run' : `${answer.count} runs`
-    terminal.answer(answer, dryRun ? `${atLeast(answer.count)}${runs} would be opened again` : `${runs} opened again`)
+    const done =
+      rate !== undefined && answer.count >= FULL_PART
+        ? `${runs} opened again; there may be more`
+        : `${runs} opened again`
+    terminal.answer(answer, dryRun ? `${atLeast(answer.count)}${runs} would be opened again` : done)
   },
 }
 
