@@ -122,6 +122,14 @@ test('a job may come as a file on standard input', async () => {
   expect(await json(['jobs', 'get', JSON.parse(out).jobId])).toMatchObject({ payload: { a: 1 }, labels: { team: 'x' } })
 })
 
+test('one run may be triggered with a payload of its own, beside another that is alive', async () => {
+  const { jobId } = await json(['jobs', 'create', '--queue', 'triggered', '--cron', '@yearly', '--payload', '1'])
+  await belfry(['jobs', 'trigger', jobId])
+  await expect(belfry(['jobs', 'trigger', jobId, '--payload', '2'])).rejects.toThrow(/\(overlap\)/)
+  const { runId } = await json(['jobs', 'trigger', jobId, '--payload', '{"n":2}', '--overlap', 'allow'])
+  expect(await json(['runs', 'get', runId])).toMatchObject({ cause: 'trigger', payload: { n: 2 } })
+})
+
 test('a refusal says all that is wrong, with what would be right', async () => {
   await expect(
     belfry(['jobs', 'create', '--queue', 'q', '--cron', 'whenever', '--timezone', 'Europe/Berln']),
@@ -135,7 +143,9 @@ test('a run that failed for good is a dead letter that can be opened again', asy
   await expect.poll(() => lines(['dlq', 'list']), { timeout: 50_000 }).toHaveLength(1)
   expect((await belfry(['dlq', 'list'])).out).toMatch(/http_4xx/)
   expect((await belfry(['dlq', 'redrive', '--all', '--dry-run'])).out).toBe('1 run would be opened again\n')
-  expect((await belfry(['dlq', 'redrive', '--failure-class', 'http_4xx'])).out).toBe('1 run opened again\n')
+  expect((await belfry(['dlq', 'redrive', '--failure-class', 'http_4xx', '--rate', '1'])).out).toBe(
+    '1 run opened again\n',
+  )
   await expect(belfry(['dlq', 'redrive'])).rejects.toThrow(/one of these/)
 })
 

@@ -2,8 +2,11 @@ import { Admin } from './admin.ts'
 import { Finisher } from './attempts/finisher.ts'
 import { Reaper } from './attempts/reaper.sql.ts'
 import { RunChanges } from './attempts/run-changes.sql.ts'
+import { RunDefinitions } from './attempts/run-definitions.ts'
+import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
+import { DefiningHandlers } from './executors/defining-handlers.ts'
 import type { Handler } from './executors/handlers/handler-pool.ts'
-import { Handlers } from './executors/handlers/handlers.ts'
+import type { Handlers } from './executors/handlers/handlers.ts'
 import type { Judge } from './executors/handlers/judge.ts'
 import { Keeper } from './executors/handlers/keeper.ts'
 import type { HttpSettings } from './executors/http/http-executor.ts'
@@ -16,7 +19,6 @@ import { Intake } from './intake/intake.ts'
 import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
-import { Definitions } from './leases/definitions.sql.ts'
 import { Receipts } from './leases/receipts.sql.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
@@ -27,6 +29,7 @@ import type { Clock, Instant } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import { Loop } from './runtime/loop.ts'
 import type { Random } from './runtime/random.ts'
+import { DAY_MS } from './schedule/duration.ts'
 import { Notifier } from './shards/notifier.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
 import { Pulse } from './shards/pulse.ts'
@@ -108,6 +111,7 @@ export class Engine {
   readonly #wakerLoop: Loop
   readonly #reaperLoop: Loop
   readonly #httpQueuesLoop: Loop
+  readonly #historyDays: number
   #liveNodes = 1
   #toReap: { shards: number[]; databaseNow: Instant } | null = null
   #running = false
@@ -119,19 +123,20 @@ export class Engine {
     this.db = db
     this.clock = clock
     this.shards = shards
+    this.#historyDays = deps.historyDays
     this.nodeId = newJobId(0, clock.now(), random)
     this.registry = new Registry(db.aside, clock)
     this.partitioner = new Partitioner({ db, clock, logger })
     db.onMissingPartition(() => this.partitioner.ensure())
     const schedules = new Schedules(db.aside)
-    const definitions = new Definitions(db)
+    const definitions = new RunDefinitions(db)
     const receipts = new Receipts(db)
     this.#receipts = receipts
     this.finisher = new Finisher(
       { db, receipts, logger, ensurePartitions: () => this.partitioner.ensure() },
       { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
     )
-    this.handlers = new Handlers({
+    this.handlers = new DefiningHandlers({
       db,
       clock,
       random,
@@ -235,7 +240,7 @@ export class Engine {
       dispatcher: [this.#httpQueuesLoop, loop('circuits', this.http.circuits)],
       archivist: [
         loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
-        loop('purge', { runOnce: () => this.http.purge() }),
+        loop('purge', { runOnce: () => this.purge() }),
       ],
     }
     this.#loops = [
@@ -278,6 +283,12 @@ export class Engine {
   /** Queues were changed: this node need not wait for its next pulse to know. */
   refresh(): void {
     this.#pulseLoop.wake()
+  }
+
+  /** Removes what is sealed or was given along, and that nobody needs any more. */
+  async purge(): Promise<{ waitMs: number }> {
+    await purgeRunPayloads(this.db, this.clock.now() - this.#historyDays * DAY_MS)
+    return this.http.purge()
   }
 
   /** Takes nothing new, lets handlers finish within the grace time, gives back the rest, and leaves. */

@@ -5,6 +5,7 @@ import type { JobInput } from './intake/job-input.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import type { Created } from './intake/put-prepared.ts'
 import { Complaints, readText } from './intake/understand-fields.ts'
+import { type TriggerOptions, understandTrigger } from './intake/understand-trigger.ts'
 import { queueKindOf } from './job/definition.ts'
 import { getJob } from './lookup/get-job.sql.ts'
 import type { JobView } from './lookup/job-view.ts'
@@ -86,8 +87,8 @@ export class Jobs {
     return this.#engine.jobChanges.resume(jobId, 'library')
   }
 
-  /** One run now, beside the schedule. */
-  trigger(jobId: string): Promise<{ runId: string }> {
-    return this.#engine.jobChanges.trigger(jobId, 'library')
+  /** One run now, beside the schedule; for it alone with another payload, or beside a run that is alive. */
+  async trigger(jobId: string, options: TriggerOptions = {}): Promise<{ runId: string }> {
+    return this.#engine.jobChanges.trigger(jobId, 'library', understandTrigger(options))
   }
 }

@@ -6,6 +6,7 @@ import type { JobStatus } from './intake/job-changes.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import type { Created } from './intake/put-prepared.ts'
 import { Complaints, isRecord, readText } from './intake/understand-fields.ts'
+import { type TriggerOptions, understandTrigger } from './intake/understand-trigger.ts'
 import { type HttpTarget, queueKindOf } from './job/definition.ts'
 import { getJob } from './lookup/get-job.sql.ts'
 import type { JobView, JobViewStatus } from './lookup/job-view.ts'
@@ -118,13 +119,11 @@ export class TenantJobs {
     return this.#scope.engine.jobChanges.resume(jobId, this.#scope.caller.actor)
   }
 
-  /** One run now, beside the schedule. */
-  async trigger(jobId: string, options: { payload?: unknown } = {}): Promise<{ runId: string }> {
-    // A run has no payload of its own: it is performed with its job's definition.
-    if (options.payload !== undefined)
-      throw invalidArgument('payload', 'cannot be given to one run yet: create a job with it, or update this one')
+  /** One run now, beside the schedule; for it alone with another payload, or beside a run that is alive. */
+  async trigger(jobId: string, options: TriggerOptions = {}): Promise<{ runId: string }> {
+    const understood = understandTrigger(options)
     await this.#scope.mustOwnJob(jobId)
-    return this.#scope.engine.jobChanges.trigger(jobId, this.#scope.caller.actor)
+    return this.#scope.engine.jobChanges.trigger(jobId, this.#scope.caller.actor, understood)
   }
 
   /** Who changed what, oldest first. */

@@ -1,4 +1,5 @@
 import { cancelRuns, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
+import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
@@ -28,6 +29,7 @@ import { freeName, holderOfName } from './keys.sql.ts'
 import { hasUnaskedRun } from './left-to-cancel.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
 import type { UnderstoodJob } from './understand-job.ts'
+import { AS_THE_JOB_SAYS, mustTakePayload, type UnderstoodTrigger } from './understand-trigger.ts'
 
 export interface JobChangesDeps extends DecideDeps {
   db: Database
@@ -190,26 +192,36 @@ export class JobChanges {
     await freeName(tx, { shard: shardOfKey(tenantId, name, this.#deps.shards), tenantId, key: name, jobId })
   }
 
-  /** One run now, beside the schedule. Its nominal time is its own: never one that the schedule has. */
-  async trigger(jobId: string, by: string): Promise<{ runId: string }> {
+  /** One run now, beside the schedule. Its nominal time is its own: never one that the schedule has. So may its payload be. */
+  async trigger(
+    jobId: string,
+    by: string,
+    { payloadJson, overlap }: UnderstoodTrigger = AS_THE_JOB_SAYS,
+  ): Promise<{ runId: string }> {
     return this.#change(
       jobId,
       by,
       async (tx, { job, timer, ready, record, now }) => {
         const at = this.#mustHaveFuture(job, timer)
+        if (payloadJson !== null) mustTakePayload(JSON.parse(job.definitionJson))
         const known = at.scheduleId === null ? null : await this.#scheduleOf(at)
-        if (at.overlap === OVERLAP.skip && (await isAlive(tx, at.shard, at.jobId))) {
-          throw new BelfryError('overlap', `a run of job ${jobId} is still alive, and the job's overlap policy is skip`)
+        const skips = (overlap === null ? at.overlap : OVERLAP[overlap]) === OVERLAP.skip
+        if (skips && (await isAlive(tx, at.shard, at.jobId))) {
+          const whose = overlap === null ? "the job's overlap policy is skip" : 'overlap is skip'
+          throw new BelfryError('overlap', `a run of job ${jobId} is still alive, and ${whose}`)
         }
         let nominalAt = Math.max(now, (at.lastTriggerAt ?? 0) + 1)
         while (known && known.schedule.next(nominalAt - 1) === nominalAt) nominalAt++
-        const run = readyRunOf(at, nominalAt, CAUSE.trigger, this.#deps.turns.next(now, at.priority), now)
+        const plain = readyRunOf(at, nominalAt, CAUSE.trigger, this.#deps.turns.next(now, at.priority), now)
+        // Turned round, so that its definition is looked for with its payload: see RunDefinitions.
+        const run = payloadJson === null ? plain : { ...plain, oneOff: !plain.oneOff }
         if ((await insertReadyRuns(tx, [run])).length === 0)
           throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
+        if (payloadJson !== null) await putRunPayload(tx, run, payloadJson)
         await writeTimer(tx, { ...at, lastTriggerAt: nominalAt })
         ready.push(run)
         const runId = runIdOf(jobId, nominalAt)
-        await record('trigger', undefined, { runId })
+        await record('trigger', undefined, { runId, ...(overlap === null ? {} : { overlap }) })
         return { runId }
       },
       'decide nothing',

@@ -65,6 +65,8 @@ export interface AttemptView {
 export interface RunView extends RunSummary {
   cancelRequested: boolean
   leaseUntil: Date | null
+  /** What it was triggered with; others are performed with their job's. */
+  payload?: unknown
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: AttemptView[]
 }

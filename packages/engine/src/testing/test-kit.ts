@@ -156,7 +156,7 @@ export class TestKit {
 
   /** Removes what has expired, as a node does every hour. */
   async purge(): Promise<void> {
-    await this.#node.engine.http.purge()
+    await this.#node.engine.purge()
   }
 
   /** All steps, again and again, until nothing changes any more. Time stands still meanwhile. */

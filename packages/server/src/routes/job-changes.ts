@@ -135,13 +135,23 @@ export function jobChangeRoutes(app: App, limiter: Limiter): void {
         tags,
         summary: 'One run now, beside the schedule',
         params: jobParams,
-        body: body({}),
+        body: body({
+          payload: Type.Optional(
+            Type.Unknown({ description: "For this run alone, in place of its job's; JSON of at most 262,144 bytes." }),
+          ),
+          overlap: Type.Optional(
+            Type.Enum(['allow', 'skip'], {
+              description:
+                'For this run alone: whether it may start while another one is alive; default as the job says.',
+            }),
+          ),
+        }),
         response: { 200: Type.Object({ runId }) },
       },
     },
-    async ({ tenant, caller, params }, reply) => {
+    async ({ tenant, caller, params, body }, reply) => {
       limiter.takeCreates(caller, 1, reply)
-      return tenant.jobs.trigger(params.jobId)
+      return tenant.jobs.trigger(params.jobId, body)
     },
   )
 

@@ -206,6 +206,17 @@ test('what is done to all jobs of a filter is shown first and then done', async 
   expect((await call('POST /v1/jobs/actions', { filter: {}, action: 'cancel' })).status).toBe(422)
 })
 
+test('a trigger may have a payload of its own, which its run shows', async () => {
+  const jobId = await create({ queue: 'triggered', cron: '@yearly', payload: 1 })
+  const trigger = async (body: object) => (await call<{ runId: string }>(`POST /v1/jobs/${jobId}/trigger`, body)).body
+  const { runId } = await trigger({ payload: { to: 'ada' } })
+  expect((await call(`GET /v1/runs/${runId}`)).body).toMatchObject({ cause: 'trigger', payload: { to: 'ada' } })
+  expect(await trigger({ payload: 2 })).toMatchObject({ status: 409, code: 'overlap' })
+  expect(await trigger({ overlap: 'allow' })).toMatchObject({ runId: expect.any(String) })
+  expect(await trigger({ overlap: 'maybe' })).toMatchObject({ status: 422, errors: [{ path: 'overlap' }] })
+  expect(await trigger({ paylod: 2 })).toMatchObject({ status: 422, errors: [{ suggestion: 'payload' }] })
+})
+
 test('a trigger makes a run that the job lists, and every change says who made it', async () => {
   const jobId = await create({ queue: 'triggered', cron: '@yearly' })
   const { runId } = (await call<{ runId: string }>(`POST /v1/jobs/${jobId}/trigger`, {})).body

@@ -91,6 +91,9 @@ export const run = Type.Object(
     ...SUMMARY,
     cancelRequested: Type.Boolean(),
     leaseUntil: nullable(instant('Until when its worker has it without another heartbeat.')),
+    payload: Type.Optional(
+      Type.Unknown({ description: "What it was triggered with; others are performed with their job's." }),
+    ),
     attempts: Type.Array(attempt, {
       description: 'Those that have ended, oldest first; of very many, the last thousand.',
     }),
