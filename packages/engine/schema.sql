@@ -109,6 +109,8 @@ create table timers (
   nominal_at      timestamptz(3),
   decided_until   timestamptz(3),
   last_trigger_at timestamptz(3),
+  packed_nominal  timestamptz(3),
+  packed_by       bigint,
   schedule_id     bigint,
   job_id          uuid not null,
   version         integer not null,
@@ -371,6 +373,7 @@ create table receipts (
   lease_until  timestamptz(3) not null,
   tenant_id    integer not null,
   queue_id     integer not null,
+  one_off      boolean not null,
   job_ids      uuid[] storage external not null,
   nominal_ats  timestamptz(3)[] storage external not null,
   due_ats      timestamptz(3)[] storage external not null,
@@ -379,7 +382,7 @@ create table receipts (
   shards       smallint[] storage external not null,
   priorities   smallint[] storage external not null,
   causes       smallint[] storage external not null,
-  primary key (holder, tenant_id)
+  primary key (holder, tenant_id, queue_id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 create index receipts_by_end on receipts (lease_until);
 alter table receipts enable row level security;

@@ -70,12 +70,15 @@ create table schedules (
   primary key (shard, id)
 );
 
--- When a job fires next, and all that promotion needs to know.
+-- When a job fires next, and all that promotion needs to know. `packed_by` and `packed_nominal` name its last run that was born into
+-- a receipt: whether that is still alive is told by the receipt and by history.
 create table timers (
   due_at timestamptz(3) not null,
   nominal_at timestamptz(3),
   decided_until timestamptz(3),
   last_trigger_at timestamptz(3),
+  packed_nominal timestamptz(3),
+  packed_by bigint,
   schedule_id bigint,
   job_id uuid not null,
   version integer not null,

@@ -170,14 +170,15 @@ create policy of_tenant on tenants for select using (id = nullif(current_setting
 alter table queues enable row level security;
 create policy of_tenant on queues for select using (shared or tenant_id = nullif(current_setting('belfry.tenant', true), '')::integer);
 
--- A large claim of first attempts of one-offs: instead of rewriting every row it takes them out of `runs` and lists them here,
--- one row per claim and tenant, until each has ended or has become a row again.
+-- Many first attempts leased at once: one row per lease, tenant and queue lists them, instead of a row of `runs` for each, until
+-- each has ended or has become a row.
 create table receipts (
   holder bigint not null,
   leased_at timestamptz(3) not null,
   lease_until timestamptz(3) not null,
   tenant_id integer not null,
   queue_id integer not null,
+  one_off boolean not null,
   job_ids uuid[] not null,
   nominal_ats timestamptz(3)[] not null,
   due_ats timestamptz(3)[] not null,
@@ -186,7 +187,7 @@ create table receipts (
   shards smallint[] not null,
   priorities smallint[] not null,
   causes smallint[] not null,
-  primary key (holder, tenant_id)
+  primary key (holder, tenant_id, queue_id)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_cost_delay = 0, toast.autovacuum_vacuum_scale_factor = 0,
   toast.autovacuum_vacuum_threshold = 5000, toast.autovacuum_vacuum_cost_delay = 0);
 -- They live for a moment: compressing them is not worth it.

@@ -1,7 +1,8 @@
 import { shardOfJob } from '../job/ids.ts'
 import { DELIVERY, RUN_STATE } from '../job/states.ts'
 import type { Lease } from '../leases/lease.ts'
-import { type Packed, Receipt } from '../leases/receipt.ts'
+import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
+import { packedIn, Receipt } from '../leases/receipt.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -26,21 +27,15 @@ const LEASE_PICKED = `
      returning ${LEASED}, null::timestamptz as due_at, null::smallint as cause
    ) ${withDefinition('leased')}`
 
-/** A claim of fewer keeps its rows: a receipt is worth it only for many. */
-const MIN_PACKED = 100
 /** Small things about a run that a receipt does not keep must be as they usually are. */
 const PACKABLE = `p.packable and (select count(*) from picked) >= ${MIN_PACKED}`
 /** Many first attempts of one-offs leave as rows and stand in a receipt, one per tenant; all others are leased as rows. */
 const PACK_PICKED = `
    gone as (
      delete from belfry.runs r using picked p where r.ctid = p.ctid and ${PACKABLE}
-     returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause
+     returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause
    ), receipt as (
-     insert into belfry.receipts (holder, leased_at, lease_until, tenant_id, queue_id, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms, shards,
-       priorities, causes)
-     select $2, to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000), g.tenant_id, $1, array_agg(g.job_id), array_agg(g.nominal_at),
-       array_agg(g.due_at), array_agg(g.job_version), array_agg(g.timeout_ms), array_agg(g.shard), array_agg(g.priority), array_agg(g.cause)
-     from gone g group by g.tenant_id
+     ${packRuns('gone', { holder: '$2', now: '$3', leaseUntil: '$4' }, 'one-offs')}
    ), leased as (
      ${LEASE} and not (${PACKABLE})
      returning ${LEASED}
@@ -158,14 +153,10 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]>
       atMostOnce,
       oneOff: row[7],
       definition: row[10],
-      packed: row[11] === null ? null : packedIn(receipt, row[11], row[12] as number, row[8]),
+      packed:
+        row[11] === null ? null : packedIn(receipt, { dueAt: row[11], cause: row[12] as number, priority: row[8] }),
     },
     priority: row[8],
     turn: Number(row[9]),
   }))
-}
-
-function packedIn(receipt: Receipt, dueAt: Instant, cause: number, priority: number): Packed {
-  receipt.left++
-  return { receipt, dueAt, cause, priority, lifting: null, isEnding: false }
 }

@@ -19,9 +19,9 @@ const SUCCEED_PACKED = statement(
      outcome, cause, counted, final)
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), h.leased_at, to_timestamp(u.started_at / 1000),
      to_timestamp(u.finished_at / 1000), h.holder, u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, u.shard, ${OUTCOME.succeeded}, u.cause, true, true
-   from unnest($2::bigint[], $3::int[], $4::smallint[], $5::uuid[], $6::float8[], $7::float8[], $8::int[], $9::smallint[], $10::float8[], $11::float8[])
-     as u (holder, tenant_id, shard, job_id, nominal_at, due_at, job_version, cause, started_at, finished_at)
-   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id`,
+   from unnest($2::bigint[], $3::int[], $4::int[], $5::smallint[], $6::uuid[], $7::float8[], $8::float8[], $9::int[], $10::smallint[], $11::float8[], $12::float8[])
+     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, job_version, cause, started_at, finished_at)
+   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id`,
 )
 const ANSWERED_PACKED = statement(
   'finish_packed_answered',
@@ -31,10 +31,10 @@ const ANSWERED_PACKED = statement(
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), h.leased_at, to_timestamp(u.started_at / 1000),
      to_timestamp(u.finished_at / 1000), h.holder, u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, u.shard, ${OUTCOME.succeeded}, u.status_code,
      u.cause, true, true, u.response::json
-   from unnest($2::bigint[], $3::int[], $4::smallint[], $5::uuid[], $6::float8[], $7::float8[], $8::int[], $9::smallint[], $10::float8[], $11::float8[],
-       $12::smallint[], string_to_array($13::text, chr(30)))
-     as u (holder, tenant_id, shard, job_id, nominal_at, due_at, job_version, cause, started_at, finished_at, status_code, response)
-   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id`,
+   from unnest($2::bigint[], $3::int[], $4::int[], $5::smallint[], $6::uuid[], $7::float8[], $8::float8[], $9::int[], $10::smallint[], $11::float8[], $12::float8[],
+       $13::smallint[], string_to_array($14::text, chr(30)))
+     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, job_version, cause, started_at, finished_at, status_code, response)
+   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id`,
 )
 
 const packedArrays = (items: readonly Finish[]): string[] => {
@@ -43,6 +43,7 @@ const packedArrays = (items: readonly Finish[]): string[] => {
     numbers([...new Set(leases.map((lease) => lease.holder))]),
     numbers(leases.map((lease) => lease.holder)),
     numbers(leases.map((lease) => lease.tenantId)),
+    numbers(leases.map((lease) => lease.queueId)),
     numbers(leases.map((lease) => lease.shard)),
     ids(leases.map((lease) => lease.jobId)),
     instants(leases.map((lease) => lease.nominalAt)),

@@ -1,6 +1,6 @@
 import type { Instant } from '../runtime/clock.ts'
 
-/** What one claim took without leaving rows: one row in `receipts` says that this holder has these runs. */
+/** What one statement leased without a row for each: `receipts` says that this holder has these runs. */
 export class Receipt {
   readonly holder: string
   /** Runs that still stand in it alone. */
@@ -25,4 +25,9 @@ export interface Packed {
   lifting: Promise<void> | null
   /** Its end is on the way: nobody makes it a row any more. */
   isEnding: boolean
+}
+
+export function packedIn(receipt: Receipt, run: { dueAt: Instant; cause: number; priority: number }): Packed {
+  receipt.left++
+  return { receipt, dueAt: run.dueAt, cause: run.cause, priority: run.priority, lifting: null, isEnding: false }
 }

@@ -13,7 +13,7 @@ import type { Receipt } from './receipt.ts'
  */
 const LOCK = statement(
   'lock_receipts',
-  'select c.holder from belfry.receipts c where c.holder = any($1::bigint[]) order by c.holder, c.tenant_id for update',
+  'select c.holder from belfry.receipts c where c.holder = any($1::bigint[]) order by c.holder, c.tenant_id, c.queue_id for update',
 )
 const OF_JOB = statement('receipts_of_job', 'select c.holder from belfry.receipts c where c.job_ids @> array[$1::uuid]')
 const EXPIRED = statement(
@@ -23,7 +23,8 @@ const EXPIRED = statement(
 const ROW_COLUMNS = `nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
      timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents`
 /** A first attempt, as its claim would have written it; the turn of a leased run is never asked for. */
-const FIXED = `${RUN_STATE.leased}, u.priority, u.cause, ${DELIVERY.at_least_once}, true, false, false`
+const fixed = (receipt: string): string =>
+  `${RUN_STATE.leased}, u.priority, u.cause, ${DELIVERY.at_least_once}, ${receipt}.one_off, false, false`
 
 /** What has not ended becomes rows. Every attempt leaves a history row with its number, however it ends. */
 const UNPACK = statement(
@@ -33,7 +34,7 @@ const UNPACK = statement(
    )
    insert into belfry.runs (${ROW_COLUMNS})
    select u.nominal_at, u.due_at, 0, c.holder, c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
-     u.job_version, 1, 0, u.timeout_ms, u.shard, ${FIXED}
+     u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('c')}
    from gone c cross join lateral unnest(c.shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes)
      as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause)
    where not exists (
@@ -45,16 +46,16 @@ const UNPACK = statement(
 const LIFT = statement(
   'lift_runs',
   `with held as materialized (
-     select c.holder, c.tenant_id, c.queue_id, c.leased_at, c.lease_until from belfry.receipts c
+     select c.holder, c.tenant_id, c.queue_id, c.one_off, c.leased_at, c.lease_until from belfry.receipts c
      where c.holder = any($1::bigint[]) for key share skip locked
    )
    insert into belfry.runs (${ROW_COLUMNS})
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), 0, h.holder, h.leased_at, h.lease_until, to_timestamp(u.deadline / 1000),
-     u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, 0, u.timeout_ms, u.shard, ${FIXED}
-   from unnest($2::bigint[], $3::int[], $4::smallint[], $5::uuid[], $6::float8[], $7::float8[], $8::float8[], $9::int[], $10::int[], $11::smallint[],
-       $12::smallint[])
-     as u (holder, tenant_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause)
-   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id
+     u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('h')}
+   from unnest($2::bigint[], $3::int[], $4::int[], $5::smallint[], $6::uuid[], $7::float8[], $8::float8[], $9::float8[], $10::int[], $11::int[],
+       $12::smallint[], $13::smallint[])
+     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause)
+   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id
    on conflict do nothing`,
 )
 const DISCARD = statement('discard_receipts', 'delete from belfry.receipts c where c.holder = any($1::bigint[])')
@@ -84,7 +85,7 @@ export async function unpackExpired(db: Database, now: Instant): Promise<void> {
   }
 }
 
-/** The receipts of this node's claims. */
+/** The receipts that this node has written. */
 export class Receipts {
   readonly #db: Database
   #spent: string[] = []
@@ -123,6 +124,7 @@ export class Receipts {
         numbers([...receipts].map((receipt) => receipt.holder)),
         numbers(leases.map((lease) => lease.holder)),
         numbers(leases.map((lease) => lease.tenantId)),
+        numbers(leases.map((lease) => lease.queueId)),
         numbers(leases.map((lease) => lease.shard)),
         ids(leases.map((lease) => lease.jobId)),
         instants(leases.map((lease) => lease.nominalAt)),

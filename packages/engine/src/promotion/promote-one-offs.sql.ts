@@ -1,36 +1,50 @@
 import { CAUSE } from '../job/states.ts'
+import { packRuns } from '../leases/pack-runs.ts'
 import { booleans, ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type LeaseTerms, leasedColumns } from './lease-terms.ts'
 import type { Promoted } from './promote-recurring.sql.ts'
 
-/** A one-off has no next time: its timer goes and its run comes, in one statement. Leased ones come with their spec. */
+/**
+ * A one-off has no next time: its timer goes and its run comes, in one statement. Leased ones come with their spec; many of a
+ * tenant and queue stand in a receipt.
+ */
 const PROMOTE = statement(
   'promote_one_offs',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::boolean[]) as u (shard, job_id, version, turn, leased)
+     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::boolean[], $9::boolean[])
+       as u (shard, job_id, version, turn, leased, packs)
    ), held as (
-     select t.ctid, u.turn, u.leased
+     select t.ctid, u.turn, u.leased, u.packs
      from u cross join lateral (
        select t.ctid from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
    ), gone as (
      delete from belfry.timers t using held h where t.ctid = h.ctid
-     returning t.nominal_at, t.due_at, t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, h.turn, h.leased
+     returning t.nominal_at, t.due_at, t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, h.turn, h.leased,
+       h.packs
+   ), packed as (
+     select g.shard, g.job_id, g.nominal_at, g.due_at, g.tenant_id, g.queue_id, g.job_version, g.timeout_ms, g.priority, ${CAUSE.create}::smallint as cause
+     from gone g where g.packs
+   ), receipt as (
+     ${packRuns('packed', { holder: '$8', now: '$6', leaseUntil: '$7' }, 'one-offs')}
    ), born as (
      insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
        attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
      select m.nominal_at, m.due_at, m.turn, ${leasedColumns({ now: '$6', leaseUntil: '$7', holder: '$8' })},
        m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.create}, m.delivery, true,
        false, false
-     from gone m
+     from gone m where not m.packs
      on conflict do nothing
      returning shard, job_id, holder
    )
-   select b.job_id, s.version, s.definition
-   from born b left join lateral (
+   select b.job_id, s.version, s.definition, b.packs
+   from (
+     select b.shard, b.job_id, b.holder, false as packs from born b
+     union all select p.shard, p.job_id, $8::bigint, true from packed p
+   ) b left join lateral (
      select s.version, s.definition from belfry.specs s where s.shard = b.shard and s.job_id = b.job_id limit 1) s on b.holder is not null`,
 )
 
@@ -41,6 +55,8 @@ export interface OneOffPromotion {
   turn: number
   /** Born leased to an executor of this node. */
   leased: boolean
+  /** Born leased into the receipt of its statement. */
+  packs: boolean
 }
 
 const NONE: ReadonlySet<string> = new Set()
@@ -51,7 +67,7 @@ export async function promoteOneOffs(
   items: readonly OneOffPromotion[],
   lease: LeaseTerms,
 ): Promise<Promoted> {
-  const rows = await db.query<[string, number | null, string | null]>(PROMOTE, [
+  const rows = await db.query<[string, number | null, string | null, boolean]>(PROMOTE, [
     numbers(items.map((item) => item.shard)),
     ids(items.map((item) => item.jobId)),
     numbers(items.map((item) => item.version)),
@@ -60,12 +76,15 @@ export async function promoteOneOffs(
     lease.now,
     lease.leaseUntil,
     lease.holder,
+    booleans(items.map((item) => item.packs)),
   ])
   const born = new Set<string>()
+  const packed = new Set<string>()
   const definitions = new Map<string, { version: number; json: string }>()
-  for (const [jobId, version, json] of rows) {
+  for (const [jobId, version, json, isPacked] of rows) {
     born.add(jobId)
+    if (isPacked) packed.add(jobId)
     if (version !== null && json !== null) definitions.set(jobId, { version, json })
   }
-  return { born, overlapped: NONE, definitions }
+  return { born, packed, overlapped: NONE, definitions }
 }

@@ -1,53 +1,74 @@
 import { CAUSE, OVERLAP, SKIP_REASON } from '../job/states.ts'
+import { packRuns } from '../leases/pack-runs.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { booleans, ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type LeaseTerms, leasedColumns } from './lease-terms.ts'
 
+/** The job's last run that was born into a receipt has not ended; once it is a row it is found there. */
+const PACKED_IS_ALIVE = `exists (select from belfry.receipts c where c.holder = t.packed_by) and not exists (
+         select from belfry.attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = t.packed_nominal
+           and a.finished_at >= t.packed_nominal - interval '1 day' and a.number = 1 offset 0)`
+
 /**
  * The compare-and-set on `timers.version` feeds the insert into `runs`, in one statement: the second of two promoters
  * changes nothing and inserts nothing. `not exists` decides `overlap: skip` exactly, because every inserter of runs raises
  * the version: a run that this statement's snapshot does not see has made the compare-and-set fail. A timer that changed under the lock is
  * not moved (its ctid is new to the snapshot) and not returned: the promoter looks at it again.
+ *
+ * Where many of a tenant's runs of one queue are born leased they stand in a receipt, which the timer remembers.
  */
 const PROMOTE = statement(
   'promote_recurring',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[], $8::boolean[])
-       as u (shard, job_id, version, next_nominal, next_due, turn, leased, wanted)
+     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[], $8::boolean[], $12::boolean[])
+       as u (shard, job_id, version, next_nominal, next_due, turn, leased, wanted, packs)
    ), held as (
-     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, t.nominal_at, t.due_at,
-       t.overlap = ${OVERLAP.skip} and exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id) as overlaps
+     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, u.packs, t.nominal_at, t.due_at, t.overlap = ${OVERLAP.skip} as skips,
+       exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id)
+         or t.overlap = ${OVERLAP.skip} and t.packed_by is not null and ${PACKED_IS_ALIVE} as is_alive
      from u cross join lateral (
-       select t.ctid, t.nominal_at, t.due_at, t.overlap from belfry.timers t
+       select t.ctid, t.nominal_at, t.due_at, t.overlap, t.packed_by, t.packed_nominal from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
+     offset 0
    ), moved as (
      update belfry.timers t set due_at = to_timestamp(h.next_due / 1000::float8), nominal_at = to_timestamp(h.next_nominal / 1000::float8),
-       decided_until = h.nominal_at, version = t.version + 1, remaining_runs = t.remaining_runs - 1
+       decided_until = h.nominal_at, version = t.version + 1, remaining_runs = t.remaining_runs - 1,
+       packed_by = case when h.packs and not h.is_alive then $11::bigint else t.packed_by end,
+       packed_nominal = case when h.packs and not h.is_alive then h.nominal_at else t.packed_nominal end
      from held h where t.ctid = h.ctid
      returning t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery,
-       h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlaps
+       h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.skips and h.is_alive as overlaps,
+       h.packs and not h.is_alive as packs
    ), skipped as (
      insert into belfry.skips (from_nominal, to_nominal, decided_at, job_id, tenant_id, job_version, count, shard, reason)
      select m.run_nominal, m.run_nominal + interval '1 ms', to_timestamp($9::float8 / 1000), m.job_id, m.tenant_id, m.job_version, 1, m.shard, ${SKIP_REASON.overlap}
      from moved m where m.overlaps
+   ), packed as (
+     select m.shard, m.job_id, m.run_nominal as nominal_at, m.run_due as due_at, m.tenant_id, m.queue_id, m.job_version, m.timeout_ms, m.priority,
+       ${CAUSE.schedule}::smallint as cause
+     from moved m where m.packs
+   ), receipt as (
+     ${packRuns('packed', { holder: '$11', now: '$9', leaseUntil: '$10' }, 'recurring')}
    ), born as (
      insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
        attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
      select m.run_nominal, m.run_due, m.turn, ${leasedColumns({ now: '$9', leaseUntil: '$10', holder: '$11' })},
        m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.schedule}, m.delivery, false,
        false, false
-     from moved m where not m.overlaps
+     from moved m where not m.overlaps and not m.packs
      on conflict do nothing
      returning job_id
    )
-   select null, case when (select count(*) from born) + (select count(*) from moved m where m.overlaps) = cardinality($2::uuid[]) then null
-       else array(select b.job_id from born b)::text end,
-     array(select m.job_id from moved m where m.overlaps)::text
+   select null, case when (select count(*) from born) + (select count(*) from moved m where m.overlaps or m.packs) = cardinality($2::uuid[]) then null
+       else array(select b.job_id from born b union all select m.job_id from moved m where m.packs)::text end,
+     array(select m.job_id from moved m where m.overlaps)::text,
+     case when not exists (select from moved m where m.leased and not m.overlaps and not m.packs) then null
+       else array(select m.job_id from moved m where m.packs)::text end
    union all
-   select m.job_id, j.version::text, j.definition::text
+   select m.job_id, j.version::text, j.definition::text, null
    from moved m cross join lateral (
      select j.version, j.definition from belfry.jobs j
      where /*shards j*/ j.shard = m.shard and j.id = m.job_id limit 1) j
@@ -63,6 +84,8 @@ export interface RecurringPromotion {
   turn: number
   /** Born leased to an executor of this node. */
   leased: boolean
+  /** Born leased into the receipt of its statement, unless another run of the job is alive. */
+  packs: boolean
   /** Its definition is wanted: it is born leased, and this node has not read it lately. */
   wanted: boolean
 }
@@ -71,6 +94,8 @@ export interface RecurringPromotion {
 export interface Promoted {
   /** The jobs whose run was born; null stands for all that did not overlap. */
   born: ReadonlySet<string> | null
+  /** The jobs whose run stands in the receipt; null stands for all that were born leased. */
+  packed: ReadonlySet<string> | null
   /** The run was not born: another of the job was alive, and a skip says so. */
   overlapped: ReadonlySet<string>
   /** By job, the definitions that were wanted. */
@@ -86,7 +111,7 @@ export async function promoteRecurring(
   items: readonly RecurringPromotion[],
   lease: LeaseTerms,
 ): Promise<Promoted> {
-  const [summary, ...rows] = await db.query<[string | null, string | null, string]>(PROMOTE, [
+  const [summary, ...rows] = await db.query<[string | null, string | null, string, string | null]>(PROMOTE, [
     numbers(items.map((item) => item.shard)),
     ids(items.map((item) => item.jobId)),
     numbers(items.map((item) => item.version)),
@@ -98,11 +123,17 @@ export async function promoteRecurring(
     lease.now,
     lease.leaseUntil,
     lease.holder,
+    booleans(items.map((item) => item.packs)),
   ])
-  const [, someBorn, overlaps] = summary as [null, string | null, string]
+  const [, someBorn, overlaps, somePacked] = summary as [null, string | null, string, string | null]
   const definitions = new Map<string, { version: number; json: string }>()
   for (const [jobId, version, json] of rows) definitions.set(jobId as string, { version: Number(version), json })
-  return { born: someBorn === null ? null : idsOf(someBorn), overlapped: idsOf(overlaps), definitions }
+  return {
+    born: someBorn === null ? null : idsOf(someBorn),
+    packed: somePacked === null ? null : idsOf(somePacked),
+    overlapped: idsOf(overlaps),
+    definitions,
+  }
 }
 
 const idsOf = (array: string): Set<string> => new Set(array === '{}' ? [] : array.slice(1, -1).split(','))

@@ -1,7 +1,9 @@
-import { DELIVERY, OVERLAP } from '../job/states.ts'
+import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
+import { MIN_PACKED } from '../leases/pack-runs.ts'
+import { packedIn, Receipt } from '../leases/receipt.ts'
 import { recoverLeases } from '../leases/recover.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -99,7 +101,7 @@ export class Promoter implements Step {
   }
 
   async #promote(due: Timer[], leased: Set<Timer>): Promise<void> {
-    const { clock, schedules, definitions, turns } = this.#deps
+    const { clock, schedules, definitions, turns, leaseMs } = this.#deps
     const now = clock.now()
     const known: { shard: number; scheduleId: string }[] = []
     for (const timer of due) if (timer.scheduleId !== null) known.push(timer as { shard: number; scheduleId: string })
@@ -126,6 +128,7 @@ export class Promoter implements Step {
         nextDueAt: next.dueAt,
         turn: turns.next(now, timer.priority),
         leased: isLeased,
+        packs: isLeased && timer.delivery === DELIVERY.at_least_once && timer.timeoutMs >= leaseMs,
         wanted: isLeased && definition === null,
       }
       if (isOneOff) oneOffs.push(planned)
@@ -160,6 +163,7 @@ export class Promoter implements Step {
   ): Promise<void> {
     const { db, leaseMs, direct, definitions, random, reader, wakeups, stopping } = this.#deps
     const lease: LeaseTerms = { holder: newHolder(random), now, leaseUntil: now + leaseMs }
+    packWhereMany(items)
     let promoted: Promoted
     try {
       promoted = await send(db, items, lease)
@@ -170,7 +174,8 @@ export class Promoter implements Step {
       for (const { timer } of items) reader.want(timer.shard, timer.dueAt)
       return
     }
-    const { born, overlapped, definitions: read } = promoted
+    const { born, packed, overlapped, definitions: read } = promoted
+    const receipt = new Receipt(lease.holder)
     const leases: Lease[] = []
     for (const { timer, definition, leased, turn } of items) {
       const { jobId, scheduleId, queueId, priority, delivery } = timer
@@ -179,7 +184,8 @@ export class Promoter implements Step {
       else if (leased) {
         const fresh = read.get(jobId)
         if (fresh && scheduleId !== null) definitions.remember(jobId, fresh.version, fresh.json)
-        leases.push(leaseOf(timer, lease, fresh?.json ?? definition))
+        const inReceipt = packed === null || packed.has(jobId) ? receipt : null
+        leases.push(leaseOf(timer, lease, fresh?.json ?? definition, inReceipt))
       } else wakeups.ready({ queueId, priority, delivery, turn })
     }
     await direct.deliver(leases)
@@ -193,10 +199,23 @@ export class Promoter implements Step {
   }
 }
 
+/** A receipt is for many runs of one tenant and queue. */
+function packWhereMany(items: readonly Planned[]): void {
+  const counts = new Map<number, number>()
+  for (const { packs, timer } of items) if (packs) counts.set(timer.queueId, (counts.get(timer.queueId) ?? 0) + 1)
+  for (const item of items) if ((counts.get(item.timer.queueId) ?? 0) < MIN_PACKED) item.packs = false
+}
+
 /** A one-off has no next time. */
 const NEVER = { nominalAt: 0, dueAt: 0 }
 
-function leaseOf(timer: Timer, { holder, now, leaseUntil }: LeaseTerms, definition: string | null): Lease {
+function leaseOf(
+  timer: Timer,
+  { holder, now, leaseUntil }: LeaseTerms,
+  definition: string | null,
+  receipt: Receipt | null,
+): Lease {
+  const cause = timer.scheduleId === null ? CAUSE.create : CAUSE.schedule
   const deadline = now + timer.timeoutMs
   return {
     shard: timer.shard,
@@ -214,6 +233,7 @@ function leaseOf(timer: Timer, { holder, now, leaseUntil }: LeaseTerms, definiti
     atMostOnce: timer.delivery === DELIVERY.at_most_once,
     oneOff: timer.scheduleId === null,
     definition,
+    packed: receipt && packedIn(receipt, { dueAt: timer.dueAt, cause, priority: timer.priority }),
   }
 }
 

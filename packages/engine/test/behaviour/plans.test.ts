@@ -2,10 +2,12 @@ import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
+import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
 import { Partitioner } from '../../src/history/partitioner.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
 import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
+import type { Packed } from '../../src/leases/receipt.ts'
 import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
 import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
 import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
@@ -28,7 +30,11 @@ const fences = jobIds.map((jobId) => ({ shard: shardOfJob(jobId), jobId, nominal
 const ends = fences.map((fence) => ({ fence, startedAt: START, finishedAt: START }))
 const failure = { failureClass: null, statusCode: null, error: 'down', outcome: OUTCOME.failed }
 const lease = { holder: '9', now: START, leaseUntil: START + 30_000 }
-const promotions = fences.map(({ shard, jobId }, turn) => ({ shard, jobId, version: 1, turn, leased: turn % 2 === 0 }))
+const promotions = fences.map(({ shard, jobId }, turn) => ({
+  ...{ shard, jobId, version: 1, turn },
+  ...{ leased: turn % 2 === 0, packs: turn % 4 === 0 },
+}))
+const inReceipt = { tenantId: 1, queueId: 1, jobVersion: 1, packed: { dueAt: START, cause: 1 } as Packed }
 const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
 
@@ -91,11 +97,19 @@ const HOT: Record<string, Hot> = {
         promotions.map((item) => ({ ...item, wanted: true, nextNominalAt: START + 60_000, nextDueAt: START + 60_000 })),
         lease,
       ),
-    by: ['timers_pkey', 'runs_pkey', 'jobs_pkey'],
+    by: ['timers_pkey', 'runs_pkey', 'jobs_pkey', 'receipts_pkey'],
   },
   'promote one-offs': {
     send: (db) => promoteOneOffs(db, promotions, lease),
     by: ['timers_pkey', 'specs'],
+  },
+  'end in a receipt': {
+    send: (db) =>
+      finishPackedSucceeded(
+        db,
+        ends.map((end) => ({ ...end, kind: 'succeeded', fence: { ...end.fence, ...inReceipt } })),
+      ),
+    by: ['receipts_pkey'],
   },
   renew: { send: (db) => renewLeases(db, fences, START + 30_000), by: ['runs_pkey'] },
   wake: {
@@ -114,7 +128,7 @@ const HOT: Record<string, Hot> = {
   },
 }
 
-const HOT_TABLES = /^(runs|timers|specs|checkpoints)/
+const HOT_TABLES = /^(runs|timers|specs|checkpoints|receipts)/
 
 /** Every way in which the plan reads a hot table: the index, or the kind of scan that is none. */
 function readsOf(plan: Record<string, unknown>): string[] {
