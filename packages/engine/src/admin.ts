@@ -1,3 +1,4 @@
+import { readStats, type StatsView } from './lookup/stats.sql.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Random } from './runtime/random.ts'
 import type { Database } from './store/database.ts'
@@ -9,8 +10,17 @@ export class Admin {
   readonly tenants: Tenants
   readonly apiKeys: ApiKeys
 
+  readonly #deps: { db: Database; clock: Clock }
+
   constructor(deps: { db: Database; clock: Clock; random: Random }) {
+    this.#deps = deps
     this.tenants = new Tenants(deps)
     this.apiKeys = new ApiKeys(deps)
+  }
+
+  /** How the work of all tenants stands. */
+  stats(): Promise<StatsView> {
+    const { db, clock } = this.#deps
+    return readStats(db, { tenant: null, now: clock.now() })
   }
 }

@@ -4,6 +4,7 @@ import { TenantQueues } from './tenant-queues.ts'
 import { TenantRuns } from './tenant-runs.ts'
 import type { TenantScope } from './tenant-scope.ts'
 import { TenantCircuits, TenantPayloads, TenantSecrets, TenantSigningKeys } from './tenant-sealed.ts'
+import { TenantStats } from './tenant-stats.ts'
 
 /**
  * Belfry as one tenant sees it, for one caller: what the HTTP server calls. Every id is looked at with the tenant's eyes;
@@ -18,6 +19,7 @@ export class Tenant {
   readonly secrets: TenantSecrets
   readonly signingKeys: TenantSigningKeys
   readonly circuits: TenantCircuits
+  readonly stats: TenantStats
 
   constructor(scope: TenantScope) {
     this.jobs = new TenantJobs(scope)
@@ -28,5 +30,6 @@ export class Tenant {
     this.secrets = new TenantSecrets(scope)
     this.signingKeys = new TenantSigningKeys(scope)
     this.circuits = new TenantCircuits(scope)
+    this.stats = new TenantStats(scope)
   }
 }

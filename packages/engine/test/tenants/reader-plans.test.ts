@@ -28,6 +28,11 @@ const BY: Record<string, RegExp[]> = {
   job_belongs_to_tenant: [/jobs_pkey|jobs_by_tenant/],
   run_belongs_to_tenant: [/runs_pkey|runs_by_tenant/, /dead_letters_pkey/],
   queue_depths: [/runs_by_tenant/],
+  stats_of_runs: [/runs_by_tenant/],
+  stats_of_attempts: [/attempts\w*tenant_id_finished_at_idx/],
+  stats_of_dead_letters: [/dead_letters_by_tenant/],
+  stats_of_next_due: [/timers_by_tenant/],
+  stats_of_next_due_of_default: [/timers_by_due/],
 }
 /** Tables whose rows are few enough to be read whole. */
 const SMALL = /^(queues|tenants)/

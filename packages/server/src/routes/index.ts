@@ -17,6 +17,7 @@ import { queueRoutes } from './queues.ts'
 import { runRoutes } from './runs.ts'
 import { secretRoutes } from './secrets.ts'
 import { signingKeyRoutes } from './signing-keys.ts'
+import { statsRoutes } from './stats.ts'
 import { tenantRoutes } from './tenants.ts'
 import { whoamiRoutes } from './whoami.ts'
 
@@ -42,6 +43,7 @@ export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): voi
   signingKeyRoutes(app)
   circuitRoutes(app)
   callbackRoutes(app, service)
+  statsRoutes(app)
   nodeRoutes(app)
   tenantRoutes(app)
   apiKeyRoutes(app)
