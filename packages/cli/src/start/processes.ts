@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { type Clock, type EmbeddedServer, type Logger, SystemClock, startEmbedded } from '@belfry/engine'
 import { DRAIN_MS } from './engine-options.ts'
+import { closeConnectionsLeftBy } from './handed-connections.ts'
 import { isFromProcess, type ToProcess } from './messages.ts'
 import type { Running } from './node.ts'
 import { choosePort } from './port.ts'
@@ -127,12 +128,16 @@ class Slot {
 
   #fork(): void {
     const { port, logger } = this.#options
-    const startedAt = this.#clock.now()
     const worker = cluster.fork({ PORT: String(port), BELFRY_PROCESS: String(this.#number) })
     this.#worker = worker
+    closeConnectionsLeftBy(worker.process)
+    let servedFrom: number | null = null
     worker.on('message', (message: unknown) => {
       if (!isFromProcess(message)) return
-      if (message.belfry === 'ready') this.#ready()
+      if (message.belfry === 'ready') {
+        servedFrom = this.#clock.now()
+        this.#ready()
+      }
       // Only of weight before the first one served; a later one is simply tried again.
       else this.#failed(new StartFailure(message.message, message.exitCode))
     })
@@ -140,7 +145,7 @@ class Slot {
     worker.once('exit', (code, signal) => {
       this.#worker = null
       if (this.#stopping) return this.#ended()
-      const pauseMs = this.#pause.next(this.#clock.now() - startedAt)
+      const pauseMs = this.#pause.next(servedFrom === null ? 0 : this.#clock.now() - servedFrom)
       logger.error('a process ended and is started again', { process: this.#number, code, signal, pauseMs })
       this.#timer = this.#clock.timer(pauseMs, () => this.#fork())
     })
