@@ -86,7 +86,7 @@ const THINGS: Record<string, Thing> = {
       expect(put.status, JSON.stringify(put.body)).toBe(201)
       return put.body.payloadRef
     },
-    unknown: unknownUuid,
+    unknown: () => `pl_${unknownUuid().replaceAll('-', '')}`,
   },
   secrets: {
     make: async ({ call }) => {
