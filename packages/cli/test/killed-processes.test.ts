@@ -16,9 +16,9 @@ afterAll(() => place.remove())
 /** One connection with one request; answers how it ended. */
 function ask(port: number): Promise<'answered' | 'cut' | 'left waiting'> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1' })
+    const socket = connect({ port, host: '127.0.0.1', timeout: PATIENCE_MS })
     let received = 0
-    socket.setTimeout(PATIENCE_MS, () => {
+    socket.on('timeout', () => {
       resolve('left waiting')
       socket.destroy()
     })
