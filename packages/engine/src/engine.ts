@@ -2,11 +2,9 @@ import { Admin } from './admin.ts'
 import { Finisher } from './attempts/finisher.ts'
 import { Reaper } from './attempts/reaper.sql.ts'
 import { RunChanges } from './attempts/run-changes.sql.ts'
-import { RunDefinitions } from './attempts/run-definitions.ts'
 import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
-import { DefiningHandlers } from './executors/defining-handlers.ts'
 import type { Handler } from './executors/handlers/handler-pool.ts'
-import type { Handlers } from './executors/handlers/handlers.ts'
+import { Handlers } from './executors/handlers/handlers.ts'
 import type { Judge } from './executors/handlers/judge.ts'
 import { Keeper } from './executors/handlers/keeper.ts'
 import type { HttpSettings } from './executors/http/http-executor.ts'
@@ -19,6 +17,7 @@ import { Intake } from './intake/intake.ts'
 import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
+import { Definitions } from './leases/definitions.sql.ts'
 import { Receipts } from './leases/receipts.sql.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
@@ -129,14 +128,14 @@ export class Engine {
     this.partitioner = new Partitioner({ db, clock, logger })
     db.onMissingPartition(() => this.partitioner.ensure())
     const schedules = new Schedules(db.aside)
-    const definitions = new RunDefinitions(db)
+    const definitions = new Definitions(db)
     const receipts = new Receipts(db)
     this.#receipts = receipts
     this.finisher = new Finisher(
       { db, receipts, logger, ensurePartitions: () => this.partitioner.ensure() },
       { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
     )
-    this.handlers = new DefiningHandlers({
+    this.handlers = new Handlers({
       db,
       clock,
       random,

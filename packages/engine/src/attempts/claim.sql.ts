@@ -1,5 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
-import { DELIVERY, RUN_STATE } from '../job/states.ts'
+import { CAUSE, DELIVERY, RUN_STATE } from '../job/states.ts'
 import type { Lease } from '../leases/lease.ts'
 import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
 import { packedIn, Receipt } from '../leases/receipt.ts'
@@ -14,17 +14,20 @@ import { statement } from '../store/statement.ts'
 const LEASE = `update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = $2, leased_at = to_timestamp($3::float8 / 1000),
        lease_until = least(to_timestamp($4::float8 / 1000), p.deadline), deadline = p.deadline
      from picked p where r.ctid = p.ctid`
-const LEASED = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn`
+const LEASED = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn,
+       null::timestamptz as due_at, r.cause`
 const withDefinition = (taken: string): string =>
   `select t.job_id, t.nominal_at, t.attempt, t.tenant_id, t.job_version, t.failures, t.timeout_ms, t.one_off, t.priority, t.turn, s.definition,
-     t.due_at, t.cause
+     t.due_at, t.cause,
+     case when t.cause = ${CAUSE.trigger} then (
+       select p.payload from belfry.run_payloads p where p.shard = t.shard and p.job_id = t.job_id and p.nominal_at = t.nominal_at) end
    from ${taken} t left join lateral (
      select s.definition from belfry.specs s where s.shard = t.shard and s.job_id = t.job_id limit 1) s on t.one_off`
 
 const LEASE_PICKED = `
    leased as (
      ${LEASE}
-     returning ${LEASED}, null::timestamptz as due_at, null::smallint as cause
+     returning ${LEASED}
    ) ${withDefinition('leased')}`
 
 /** Small things about a run that a receipt does not keep must be as they usually are. */
@@ -42,10 +45,10 @@ const PACK_PICKED = `
    ) ${withDefinition(`(
      select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,
        g.due_at, g.cause from gone g
-     union all select l.*, null, null from leased l)`)}`
+     union all select l.* from leased l)`)}`
 
 const PICKED = `r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline,
-       r.one_off and r.attempt = 0 and not r.has_dependents and r.timeout_ms >= $4::float8 - $3::float8 as packable`
+       r.one_off and r.attempt = 0 and r.cause <> ${CAUSE.trigger} and not r.has_dependents and r.timeout_ms >= $4::float8 - $3::float8 as packable`
 const TAKE = { at_least_once: PACK_PICKED, at_most_once: LEASE_PICKED }
 
 /** In order of turn, from the watermark on; rows that somebody else holds are passed over. One priority level. */
@@ -91,7 +94,7 @@ const CLAIM_LEVELS = {
 
 type Row = [
   ...[string, Instant, number, number, number, number, number, boolean, number, string, string | null],
-  ...[dueAt: Instant | null, cause: number | null],
+  ...[dueAt: Instant | null, cause: number, ownPayload: string | null],
 ]
 
 /** Runs that may be performed at most once are claimed apart: they are never leased ahead of a free slot. */
@@ -153,8 +156,8 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]>
       atMostOnce,
       oneOff: row[7],
       definition: row[10],
-      packed:
-        row[11] === null ? null : packedIn(receipt, { dueAt: row[11], cause: row[12] as number, priority: row[8] }),
+      ownPayload: row[13],
+      packed: row[11] === null ? null : packedIn(receipt, { dueAt: row[11], cause: row[12], priority: row[8] }),
     },
     priority: row[8],
     turn: Number(row[9]),

@@ -1,3 +1,4 @@
+import type { Definition } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { ids, instants, numbers } from '../store/arrays.ts'
@@ -63,4 +64,10 @@ export async function readRunPayloads(db: Queryable, runs: readonly RunRef[]): P
 /** Removes those of runs that were triggered before, and are over for good. */
 export async function purgeRunPayloads(db: Queryable, before: Instant): Promise<void> {
   for (let i = 0; i < MAX_BATCHES; i++) if ((await db.execute(PURGE, [before])) < PURGE_BATCH) return
+}
+
+/** The definition that a run with a payload of its own is performed with. */
+export function withPayload(definitionJson: string, payloadJson: string): string {
+  const { payloadRef: _, ...definition } = JSON.parse(definitionJson) as Definition
+  return JSON.stringify({ ...definition, payload: JSON.parse(payloadJson) })
 }

@@ -212,9 +212,7 @@ export class JobChanges {
         }
         let nominalAt = Math.max(now, (at.lastTriggerAt ?? 0) + 1)
         while (known && known.schedule.next(nominalAt - 1) === nominalAt) nominalAt++
-        const plain = readyRunOf(at, nominalAt, CAUSE.trigger, this.#deps.turns.next(now, at.priority), now)
-        // Turned round, so that its definition is looked for with its payload: see RunDefinitions.
-        const run = payloadJson === null ? plain : { ...plain, oneOff: !plain.oneOff }
+        const run = readyRunOf(at, nominalAt, CAUSE.trigger, this.#deps.turns.next(now, at.priority), now)
         if ((await insertReadyRuns(tx, [run])).length === 0)
           throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
         if (payloadJson !== null) await putRunPayload(tx, run, payloadJson)

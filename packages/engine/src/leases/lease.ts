@@ -26,6 +26,8 @@ export interface Lease extends Fence {
   oneOff: boolean
   /** The definition's JSON. For a one-off it comes with the lease; a recurring job's is cached by version. */
   definition: string | null
+  /** JSON that stands in for the payload of the job: the run was triggered with it. */
+  ownPayload?: string | null
 }
 
 interface Placed {

@@ -1,4 +1,4 @@
-import { DELIVERY, RUN_STATE } from '../job/states.ts'
+import { CAUSE, DELIVERY, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
@@ -14,7 +14,8 @@ const TERMINATE = statement(
 const LEASES_OF = statement(
   'leases_of_holder',
   `select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery,
-     r.one_off, (select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id)
+     r.one_off, (select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id),
+     (select p.payload from belfry.run_payloads p where r.cause = ${CAUSE.trigger} and p.shard = r.shard and p.job_id = r.job_id and p.nominal_at = r.nominal_at)
    from belfry.runs r where r.state = ${RUN_STATE.leased} and r.holder = $1`,
 )
 
@@ -32,6 +33,7 @@ type Row = [
   Instant,
   number,
   boolean,
+  string | null,
   string | null,
 ]
 
@@ -81,4 +83,5 @@ const leaseOf = (row: Row, holder: string): Lease => ({
   atMostOnce: row[11] === DELIVERY.at_most_once,
   oneOff: row[12],
   definition: row[13],
+  ownPayload: row[14],
 })

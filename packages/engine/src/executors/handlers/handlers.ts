@@ -1,6 +1,7 @@
 import { Claimer, type Taker } from '../../attempts/claimer.ts'
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
+import { withPayload } from '../../attempts/run-payloads.sql.ts'
 import type { Definition } from '../../job/definition.ts'
 import { DELIVERY, OUTCOME } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
@@ -156,6 +157,7 @@ export class Handlers implements DirectLeases {
     const byQueue = new Map<number, Lease[]>()
     for (const lease of leases) {
       const now = this.#deps.clock.now()
+      if (lease.ownPayload && lease.definition) lease.definition = withPayload(lease.definition, lease.ownPayload)
       if (lease.definition === null) {
         this.#end({
           ...endOf(lease, now),
