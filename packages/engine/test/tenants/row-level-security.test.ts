@@ -37,6 +37,11 @@ async function setup() {
     t.kit.clock.advance(2 * MINUTE)
     await view.jobs.resume(jobId)
     await t.query(
+      `insert into receipts (holder, leased_at, lease_until, tenant_id, queue_id, one_off, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms, shards, priorities, causes)
+       select 1, now(), 'infinity', id, 1, true, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}' from tenants where name = $1`,
+      [tenant],
+    )
+    await t.query(
       `insert into run_payloads (nominal_at, job_id, tenant_id, shard, payload) select now(), gen_random_uuid(), id, 0, '1' from tenants where name = $1`,
       [tenant],
     )
@@ -73,6 +78,7 @@ const READABLE = [
   'job_changes',
   'jobs',
   'queues',
+  'receipts',
   'run_payloads',
   'runs',
   'skips',
