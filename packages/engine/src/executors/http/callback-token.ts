@@ -1,6 +1,7 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { parseRunId, shardOfJob } from '../../job/ids.ts'
 import type { Fence } from '../../leases/lease.ts'
+import { hmacOf } from './signature.ts'
 
 /** Of 192 bits; the whole digest would only make the address longer. */
 const MAC_CHARACTERS = 32
@@ -11,15 +12,11 @@ const ATTEMPT_AND_HOLDER = /^([1-9]\d{0,8})\.(\d{1,19})$/
 
 /** Whoever has the token of an attempt may end that attempt, and nothing else: it is the fence, and cannot be made up. */
 export class CallbackTokens {
-  /** The key, and room for what is signed behind it. */
-  readonly #keyed: Buffer
-  readonly #keyBytes: number
+  readonly #key: Buffer
 
   /** The tokens have a key of their own, which says nothing about the one that it is made from. */
   constructor(vaultKey: Uint8Array) {
-    const key = createHmac('sha256', vaultKey).update(PURPOSE).digest()
-    this.#keyBytes = key.length
-    this.#keyed = Buffer.concat([key, Buffer.alloc(MAX_TOKEN)])
+    this.#key = createHmac('sha256', vaultKey).update(PURPOSE).digest()
   }
 
   sign(runId: string, { attempt, holder }: Pick<Fence, 'attempt' | 'holder'>): string {
@@ -42,13 +39,7 @@ export class CallbackTokens {
     return { ...run, shard: shardOfJob(run.jobId), attempt: Number(attempt), holder }
   }
 
-  /**
-   * A hash of the key and the text. HMAC, which costs a second one for every call, protects against whoever goes on from a
-   * digest with a longer text; here that text would hold the first one's padding, which is in no token, and a quarter of
-   * the digest is kept back.
-   */
   #mac(signed: string): string {
-    const end = this.#keyBytes + this.#keyed.write(signed, this.#keyBytes, 'latin1')
-    return hash('sha256', this.#keyed.subarray(0, end), 'base64url').slice(0, MAC_CHARACTERS)
+    return hmacOf(this.#key, signed, null, 'base64url').slice(0, MAC_CHARACTERS)
   }
 }

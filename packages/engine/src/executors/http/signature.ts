@@ -18,18 +18,23 @@ let scratchKey: Buffer | null = null
 
 /** `v1,` and the base64 of HMAC-SHA256, as Standard Webhooks writes it. */
 export function signatureOf(secret: Buffer, head: string, body: string | Buffer | null): string {
-  return `v1,${hmacOf(secret, head, body)}`
+  return `v1,${hmacOf(secret, head, body, 'base64')}`
 }
 
 /** HMAC-SHA256, put together from two one-shot hashes, since making an Hmac object alone costs more than both. */
-function hmacOf(secret: Buffer, head: string, body: string | Buffer | null): string {
+export function hmacOf(
+  secret: Buffer,
+  head: string,
+  body: string | Buffer | null,
+  encoding: 'base64' | 'base64url',
+): string {
   let keys = padded.get(secret)
   if (keys === undefined) {
     keys = pad(secret)
     padded.set(secret, keys)
   }
   keys.outer.write(innerDigest(keys.inner, head, body), BLOCK, 'binary')
-  return hash('sha256', keys.outer, 'base64')
+  return hash('sha256', keys.outer, encoding)
 }
 
 function innerDigest(inner: Buffer, head: string, body: string | Buffer | null): string {
