@@ -16,7 +16,8 @@ const NODES = 3
 const KILL_EVERY_MS = 3_000
 const TICK_MS = 50
 const ANSWER_MS = 5_000
-const CONNECTIONS = 64
+/** As many as may be under way: who had to wait here for a connection would have no time left for the answer. */
+const CONNECTIONS = 256
 /** Leases must run out, and the retry budget spreads what was cut. */
 const LEASES_END_MS = 60_000 + SECONDS * 5_000
 
@@ -73,7 +74,7 @@ async function createSteadily(t: Fleet, chance: Chance, until: number): Promise<
   const began = performance.now()
   for (let asked = 0; performance.now() < until; ) {
     const wanted = ((performance.now() - began) / 1_000) * CREATES_PER_SECOND
-    for (; asked < wanted && pending.size < 500; asked++) {
+    for (; asked < wanted && pending.size < CONNECTIONS; asked++) {
       const delayMs = chance.happens(0.7) ? 0 : chance.integer(100, 4_000)
       const one = t.create(delayMs).then((jobId) => {
         if (jobId !== null) acknowledged.push(jobId)
