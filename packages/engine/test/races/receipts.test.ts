@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import { dropExpired } from '../../src/history/drop-expired.ts'
 import { parseRunId } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
@@ -7,61 +6,8 @@ import { getQueue } from '../../src/lookup/queues.sql.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { DAY_MS } from '../../src/schedule/duration.ts'
 import { startLossyProxy } from './lossy-proxy.ts'
-import { MINUTE, type Node, START, setup } from './setup.ts'
-
-/** Enough for a claim to leave a receipt instead of rows. */
-const MANY = 120
-const LEASE_MS = 30_000
-
-/** A node that performs each run when it is told to. */
-async function serving(node: Node) {
-  const runs = new Map<string, { run: ActiveRun; end: (how?: () => unknown) => void }>()
-  const queueId = await node.engine.registry.queueId(1, 'work')
-  const handler = (run: ActiveRun) =>
-    new Promise((resolve, reject) => {
-      const end = (how: () => unknown = () => undefined) => {
-        try {
-          resolve(how())
-        } catch (error) {
-          reject(error)
-        }
-      }
-      runs.set(run.jobId, { run, end })
-      run.signal.addEventListener('abort', () => reject(new Error('stopped')))
-    })
-  node.engine.handle(queueId, handler, 1_000)
-  const endAll = async () => {
-    for (const { end } of runs.values()) end()
-    await node.engine.handlers.settled()
-  }
-  return { runs, queueId, endAll }
-}
-
-/** The same, and it has claimed many runs at once. */
-async function claimed(node: Node, jobs: object[] = Array(MANY).fill({ queue: 'work', payload: 1 })) {
-  const { runs, queueId, endAll } = await serving(node)
-  const created = await node.jobs.createMany(jobs as never)
-  node.engine.handlers.hint(queueId, 5, Number.MIN_SAFE_INTEGER)
-  await node.claim('work')
-  const of = (i: number) => runs.get(created[i]?.jobId ?? '') as { run: ActiveRun; end: (how?: () => unknown) => void }
-  return { runs, of, endAll }
-}
-
-/** The same, and many runs were born leased to it; `fire` lets the next ones come. */
-async function promoted(node: Node, job: object) {
-  const { runs, endAll } = await serving(node)
-  const created = await node.jobs.createMany(Array(MANY).fill({ queue: 'work', payload: 1, ...job }) as never)
-  const fire = async () => {
-    node.clock.advance(MINUTE)
-    for (const shard of [0, 1]) node.engine.reader.want(shard, node.clock.now())
-    await node.readTimers()
-    await node.promote()
-    await new Promise((resolve) => setImmediate(resolve))
-  }
-  await fire()
-  const of = (i: number) => runs.get(created[i]?.jobId ?? '') as { run: ActiveRun; end: (how?: () => unknown) => void }
-  return { runs, of, endAll, fire }
-}
+import { claimed, LEASE_MS, MANY } from './packed.ts'
+import { START, setup } from './setup.ts'
 
 const throwing = (): never => {
   throw new Error('no')
@@ -356,75 +302,4 @@ test('another tenant does not see the runs of a receipt', async () => {
   await client.query(`set local belfry.tenant = '1'`)
   expect((await client.query('select from packed_runs')).rows).toHaveLength(MANY)
   await client.query('rollback')
-})
-
-const EVERY_MINUTE = { every: 'PT1M', startAt: new Date(START + MINUTE), timeout: '1h' }
-
-test('of many recurring jobs the next time is skipped while the last run stands in a receipt, and comes when it has ended', async () => {
-  const t = await setup()
-  const node = await t.startNode()
-  const { runs, of, endAll, fire } = await promoted(node, EVERY_MINUTE)
-  expect(runs.size).toBe(MANY)
-  expect([(await t.query('select from runs')).length, (await t.query('select from receipts')).length]).toEqual([0, 1])
-  expect(await node.runs.get(of(0).run.id)).toMatchObject({ status: 'running', cause: 'schedule' })
-  const first = new Map([...runs].map(([jobId, { run }]) => [jobId, run.id]))
-  for (let i = 0; i < 40; i++) of(i).end()
-  await node.engine.handlers.settled()
-  await fire()
-  // 40 had ended and run again, the others are still at work.
-  const again = [...runs.values()].filter(({ run }) => first.get(run.jobId) !== run.id)
-  expect(again).toHaveLength(40)
-  expect(await t.query('select count(*)::int as n from skips')).toEqual([{ n: MANY - 40 }])
-  await endAll()
-  expect(await t.query('select count(*)::int as n from attempts where final')).toEqual([{ n: MANY + 40 }])
-  await fire()
-  expect(await t.query('select count(*)::int as n from skips')).toEqual([{ n: MANY - 40 }])
-  await endAll()
-  expect(await t.query('select count(*)::int as n from attempts where final')).toEqual([{ n: 2 * MANY + 40 }])
-})
-
-test('the overlap policy holds when the receipt was taken apart, and for triggers', async () => {
-  const t = await setup()
-  const [node, other] = [await t.startNode(), await t.startNode()]
-  const { of, endAll, fire } = await promoted(node, EVERY_MINUTE)
-  const { run } = of(3)
-  await expect(other.jobs.trigger(run.jobId)).rejects.toMatchObject({ code: 'overlap' })
-  expect(await other.runs.cancel(of(50).run.id)).toEqual({ status: 'canceling' })
-  expect(await t.query('select from receipts')).toEqual([])
-  await expect(other.jobs.trigger(run.jobId)).rejects.toMatchObject({ code: 'overlap' })
-  await fire()
-  expect(await t.query('select count(*)::int as n from skips')).toEqual([{ n: MANY }])
-  await endAll()
-  expect((await other.jobs.trigger(run.jobId)).runId).not.toBe(run.id)
-  expect(await t.query('select count(*)::int as n from attempts')).toEqual([{ n: MANY }])
-})
-
-test('a recurring job can be canceled while its run stands in a receipt', async () => {
-  const t = await setup()
-  const [node, other] = [await t.startNode(), await t.startNode()]
-  const { of, endAll } = await promoted(node, EVERY_MINUTE)
-  const { run } = of(3)
-  expect(await other.jobs.cancel(run.jobId)).toEqual({ status: 'canceled' })
-  node.clock.advance(LEASE_MS / 2)
-  await node.engine.keeper.runOnce()
-  expect(run.signal.reason).toBe('canceled')
-  await endAll()
-  expect(await t.query('select outcome from attempts where job_id = $1', [run.jobId])).toEqual([
-    { outcome: OUTCOME.canceled },
-  ])
-})
-
-test('delayed one-offs that are born into a receipt end once, or come back when their node dies', async () => {
-  const t = await setup()
-  const [node, other] = [await t.startNode(), await t.startNode()]
-  const { runs, of } = await promoted(node, { delay: '1m' })
-  expect(runs.size).toBe(MANY)
-  expect([(await t.query('select from runs')).length, (await t.query('select from receipts')).length]).toEqual([0, 1])
-  for (let i = 0; i < 30; i++) of(i).end()
-  await node.engine.handlers.settled()
-  other.clock.advance(MINUTE + LEASE_MS)
-  expect(await other.reap()).toBe(MANY - 30)
-  expect(await t.query('select distinct one_off, attempt, failures from runs')).toEqual([
-    { one_off: true, attempt: 1, failures: 1 },
-  ])
 })
