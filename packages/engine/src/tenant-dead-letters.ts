@@ -1,5 +1,4 @@
 import { deleteDeadLetter } from './attempts/dead-letters.sql.ts'
-import { reopenLater } from './attempts/reopen-later.sql.ts'
 import { recordChange } from './audit/record-change.sql.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { BelfryError } from './errors.ts'
@@ -127,7 +126,7 @@ export class TenantDeadLetters {
     const now = engine.clock.now()
     const oldestFirst = [...runIds].sort((a, b) => nominalOf(a) - nominalOf(b))
     return openEach(oldestFirst, (runId, place) =>
-      reopenLater(engine, runId, { dueAt: now + Math.floor((place * 1_000) / rate), by: caller.actor }),
+      engine.runChanges.retry(runId, caller.actor, now + Math.floor((place * 1_000) / rate)),
     )
   }
 }

@@ -11,7 +11,7 @@ import { statement } from '../store/statement.ts'
 import { lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import { cancelRuns } from './cancel-runs.sql.ts'
 
-/** Deleting the dead letter is the compare-and-set: of two who redrive it, one finds nothing. */
+/** Deleting the dead letter is the compare-and-set: of two who redrive it, one finds nothing. Without a turn it waits until it is due. */
 const REOPEN = statement(
   'reopen_run',
   `with letter as (
@@ -20,8 +20,8 @@ const REOPEN = statement(
    )
    insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
      delivery, one_off, cancel_requested, has_dependents)
-   select l.nominal_at, to_timestamp($4::float8 / 1000), $5, l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
-     ${RUN_STATE.ready}, l.priority, l.cause, l.delivery, l.one_off, false, false
+   select l.nominal_at, to_timestamp($4::float8 / 1000), coalesce($5::bigint, 0), l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
+     case when $5::bigint is null then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end, l.priority, l.cause, l.delivery, l.one_off, false, false
    from letter l
    returning queue_id, priority, delivery, turn, tenant_id`,
 )
@@ -29,10 +29,10 @@ const LIVE = statement(
   'run_is_live',
   `select r.nominal_at = to_timestamp($3::float8 / 1000) from belfry.runs r where r.shard = $1 and r.job_id = $2`,
 )
-/** Before a cancel removes it: whose it is. */
+/** Before a cancel removes it: whose it is, and whether somebody has asked before. */
 const TENANT_OF_RUN = statement(
   'tenant_of_run',
-  `select r.tenant_id from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000)`,
+  `select r.tenant_id, r.cancel_requested from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000)`,
 )
 const KNOWN = statement(
   'run_is_known',
@@ -65,11 +65,12 @@ export class RunChanges {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       await unpackRunsOf(tx, run)
       const now = clock.now()
-      const [owner] = await tx.query<[number]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
+      const [owner] = await tx.query<[number, boolean]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
       const done = await cancelRuns(tx, run, { now, graceUntil: now + cancelGraceMs, leased: 'ask' })
       if (owner && done.removed.length + done.asked.length > 0) {
         const after = { status: done.asked.length > 0 ? 'canceling' : 'canceled' }
-        await record(tx, { tenantId: owner[0], runId, action: 'cancel', by, after, at: now })
+        const [tenantId, wasAsked] = owner
+        if (!wasAsked) await record(tx, { tenantId, runId, action: 'cancel', by, after, at: now })
         return done
       }
       const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
@@ -81,8 +82,8 @@ export class RunChanges {
     return { status: canceled.asked.length > 0 ? 'canceling' : 'canceled' }
   }
 
-  /** Reopens the same run: same id, attempt numbers go on, failures start at 0. */
-  async retry(runId: string, by: string): Promise<{ runId: string }> {
+  /** Reopens the same run: same id, attempt numbers go on, failures start at 0. It starts at once, or not before `dueAt`. */
+  async retry(runId: string, by: string, dueAt: Instant | null = null): Promise<{ runId: string }> {
     const { db, clock, turns, wakeups } = this.#deps
     const run = this.#parse(runId)
     const ready = await db.transaction(async (tx) => {
@@ -96,18 +97,19 @@ export class RunChanges {
       const now = clock.now()
       // Whoever inserts a run of a job that has a timer raises its version.
       if (timer) await writeTimer(tx, timer)
-      const turn = turns.next(now, timer?.priority ?? 5)
+      const turn = dueAt === null ? turns.next(now, timer?.priority ?? 5) : null
       const [row] = await tx.query<[number, number, number, string, number]>(REOPEN, [
         run.shard,
         run.jobId,
         run.nominalAt,
-        now,
+        dueAt ?? now,
         turn,
         timer?.jobVersion ?? null,
       ])
       if (row) {
         const [queueId, priority, delivery, turn, tenantId] = row
-        await record(tx, { tenantId, runId, action: 'retry', by, at: now })
+        const after = dueAt === null ? undefined : { dueAt: new Date(dueAt).toISOString() }
+        await record(tx, { tenantId, runId, action: 'retry', by, after, at: now })
         return { queueId, priority, delivery, turn: Number(turn) }
       }
       const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
@@ -115,7 +117,8 @@ export class RunChanges {
         ? new BelfryError('not_retryable', `run ${runId} did not fail: trigger the job to run it again`)
         : new BelfryError('not_found', `there is no run ${runId}`)
     })
-    wakeups.ready(ready)
+    if (dueAt === null) wakeups.ready(ready)
+    else wakeups.waiting(run.shard, dueAt)
     return { runId }
   }
 
