@@ -75,7 +75,7 @@ create table jobs (
   definition   json not null,
   primary key (shard, id)
 );
-create index jobs_by_tenant on jobs (tenant_id, id);
+create index jobs_by_tenant on jobs (tenant_id, id) where tenant_id > 0;
 alter table jobs enable row level security;
 create policy of_tenant on jobs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
@@ -91,7 +91,7 @@ create table specs (
   definition   json not null,
   primary key (shard, job_id)
 ) partition by range (job_id);
-create index specs_by_tenant on specs (tenant_id, job_id);
+create index specs_by_tenant on specs (tenant_id, job_id) where tenant_id > 0;
 alter table specs enable row level security;
 create policy of_tenant on specs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
@@ -188,7 +188,7 @@ create table attempts (
   response      json
 ) partition by range (finished_at);
 create index attempts_by_run on attempts (shard, job_id, nominal_at);
-create index attempts_by_tenant on attempts (tenant_id, finished_at);
+create index attempts_by_tenant on attempts (tenant_id, finished_at) where tenant_id > 0;
 alter table attempts enable row level security;
 create policy of_tenant on attempts for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 

@@ -27,7 +27,7 @@ export interface ClaimerDeps {
   stopping: AbortSignal
 }
 
-const MAX_BATCH = 1_000
+const MAX_BATCH = 2_000
 const LONGEST_WAIT_MS = 1_000
 const LOWEST_TURN = Number.MIN_SAFE_INTEGER
 

@@ -29,9 +29,9 @@ const LIST = statement(
   'list_jobs',
   `with scanned as materialized (
      select c.id, c.shard from (
-       (select j.id, j.shard from belfry.jobs j where j.tenant_id = $1 and j.id < $2::uuid and j.id >= $8::uuid order by j.id desc limit $6)
+       (select j.id, j.shard from belfry.jobs j where j.tenant_id = $1 and j.tenant_id > 0 and j.id < $2::uuid and j.id >= $8::uuid order by j.id desc limit $6)
        union all
-       (select s.job_id, s.shard from belfry.specs s where s.tenant_id = $1 and s.job_id < $2::uuid and s.job_id >= $8::uuid order by s.job_id desc limit $6)
+       (select s.job_id, s.shard from belfry.specs s where s.tenant_id = $1 and s.tenant_id > 0 and s.job_id < $2::uuid and s.job_id >= $8::uuid order by s.job_id desc limit $6)
      ) c order by c.id desc limit $6
    )
    select ending.id, page.* from (

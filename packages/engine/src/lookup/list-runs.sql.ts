@@ -77,7 +77,7 @@ const listText = ({ live, horizon }: LiveRuns): string =>
      ${horizon}
    ), past as materialized (
      select a.shard, a.job_id, a.nominal_at, a.finished_at, a.number, a.queue_id, a.outcome, a.final, a.failure_class from belfry.attempts a
-     where $5::boolean and not exists (select from horizon) and a.tenant_id = $1 and a.finished_at <= to_timestamp($6::float8 / 1000)
+     where $5::boolean and not exists (select from horizon) and a.tenant_id = $1 and a.tenant_id > 0 and a.finished_at <= to_timestamp($6::float8 / 1000)
        and (a.finished_at, a.job_id, a.nominal_at, a.number) < (to_timestamp($6::float8 / 1000), $7::uuid, to_timestamp($8::float8 / 1000), $9::int)
        and a.finished_at >= to_timestamp($16::float8 / 1000) and a.finished_at < to_timestamp($17::float8 / 1000)
      order by a.finished_at desc, a.job_id desc, a.nominal_at desc, a.number desc limit $10

@@ -38,7 +38,7 @@ const RUNS_OF_ALL = statement('stats_of_all_runs', runsText('order by r.shard, r
 
 /** The latest first, so that the hour is counted before the rest of the day. */
 const LATEST = `select a.finished_at, a.outcome, a.final, a.counted from belfry.attempts a
-     where a.tenant_id = TENANT and a.finished_at >= to_timestamp($2::float8 / 1000) order by a.finished_at desc limit $1`
+     where a.tenant_id = TENANT and a.tenant_id > 0 and a.finished_at >= to_timestamp($2::float8 / 1000) order by a.finished_at desc limit $1`
 const attemptsText = (scanned: string): string =>
   `with scanned as materialized (${scanned})
    select s.outcome, s.final, s.counted, count(*) filter (where s.finished_at >= to_timestamp($3::float8 / 1000))::int, count(*)::int,

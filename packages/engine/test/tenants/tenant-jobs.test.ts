@@ -182,12 +182,14 @@ test('a tenant at its quota gets no more jobs until some are over', async () => 
   await other.jobs.create({ queue: 'q' })
 })
 
-test('a trigger makes a run, and refuses a payload that it would not use', async () => {
+test('a trigger makes a run, with a payload of its own if it is given one, and refuses what it does not know', async () => {
   const { own } = await startTenants()
   const { jobId } = await own.jobs.create({ queue: 'q', cron: '0 9 * * *', overlap: 'allow' })
   const { runId } = await own.jobs.trigger(jobId)
   expect(await own.runs.get(runId)).toMatchObject({ status: 'ready', cause: 'trigger' })
-  expect((await refusalOf(own.jobs.trigger(jobId, { payload: {} }))).code).toBe('invalid_argument')
+  const other = await own.jobs.trigger(jobId, { payload: { page: 2 } })
+  expect(await own.runs.get(other.runId)).toMatchObject({ status: 'ready', payload: { page: 2 } })
+  expect((await refusalOf(own.jobs.trigger(jobId, { payloads: {} } as never))).code).toBe('invalid_argument')
 })
 
 test('a secret that stands in a job is shown nowhere', async () => {
