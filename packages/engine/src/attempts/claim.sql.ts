@@ -32,10 +32,13 @@ const LEASE_PICKED = `
 
 /** Small things about a run that a receipt does not keep must be as they usually are. */
 const PACKABLE = `p.packable and (select count(*) from picked) >= ${MIN_PACKED}`
-/** Many first attempts of one-offs leave as rows and stand in a receipt, one per tenant; all others are leased as rows. */
+/**
+ * Many first attempts of one-offs leave as rows and stand in a receipt, one per tenant; all others are leased as rows. The places
+ * of the former come as one array: a join by place, row by row, costs a tenth more.
+ */
 const PACK_PICKED = `
    gone as (
-     delete from belfry.runs r using picked p where r.ctid = p.ctid and ${PACKABLE}
+     delete from belfry.runs r where r.ctid = any (array(select p.ctid from picked p where ${PACKABLE}))
      returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause
    ), receipt as (
      ${packRuns('gone', { holder: '$2', now: '$3', leaseUntil: '$4' }, 'one-offs')}
