@@ -48,6 +48,8 @@ export interface EngineDeps {
   leaseMs: number
   cancelGraceMs: number
   historyDays: number
+  /** Days of history that are made before they come. */
+  daysAhead?: number
   /** True with a manual clock: its time counts, not the database's. */
   ownTime: boolean
   /** All unless given. */
@@ -125,7 +127,12 @@ export class Engine {
     this.#historyDays = deps.historyDays
     this.nodeId = newJobId(0, clock.now(), random)
     this.registry = new Registry(db.aside, clock)
-    this.partitioner = new Partitioner({ db, clock, logger })
+    this.partitioner = new Partitioner({
+      db,
+      clock,
+      logger,
+      ...(deps.daysAhead === undefined ? {} : { daysAhead: deps.daysAhead }),
+    })
     db.onMissingPartition(() => this.partitioner.ensure())
     const schedules = new Schedules(db.aside)
     const definitions = new Definitions(db)

@@ -83,8 +83,10 @@ function faultOf(answer: RawAnswer, method: string): string | null {
 /** Node closes such connections without a word. */
 const mayBeCut = ({ method }: FuzzRequest): boolean => method === 'CONNECT'
 
-function remember({ method, target }: FuzzRequest, { status, body }: RawAnswer, known: Known, stored: Stored) {
+function remember({ method, target, bytes }: FuzzRequest, { status, body }: RawAnswer, known: Known, stored: Stored) {
   if (status >= 300 || method === 'HEAD') return
+  if (target.startsWith('/v1/jobs/actions') && bytes.includes('"delete"'))
+    for (const jobId of (JSON.parse(body) as { jobIds: string[] }).jobIds) stored.deleted.add(jobId)
   if (method === 'DELETE') stored.deleted.add(/^\/v1\/jobs\/([^/?]+)/.exec(target)?.[1] ?? '')
   if (!body.startsWith('{') || method === 'GET') return
   const made = JSON.parse(body) as { jobId?: string; jobs?: { jobId: string }[]; runId?: string; payloadRef?: string }

@@ -18,7 +18,6 @@ import {
 import { attach, createLike, isAttached, keptBetween, lockKept, moveFromKept } from './partition-ddl.sql.ts'
 import { inShortTransaction, isBusy, LOCK_TIMEOUT_MS, withConnection } from './short-transaction.ts'
 
-const DAYS_AHEAD = 14
 const HOUR_MS = 3_600_000
 /** Nothing is in a hurry: two weeks of days are there. Each further try may hold up claims for the lock timeout. */
 const BUSY_WAIT_MS = 600_000
@@ -34,7 +33,11 @@ export interface PartitionerDeps {
   db: Database
   clock: Clock
   logger: Logger
+  /** Two weeks unless given. */
+  daysAhead?: number
 }
+
+const DAYS_AHEAD = 14
 
 /**
  * Makes the days of history before they come. Any node may do it at any time: makers take turns by an advisory lock, and a
@@ -101,7 +104,7 @@ export class Partitioner {
 
   #wanted(): Partition[] {
     const today = dayOf(this.#deps.clock.now())
-    const days = Array.from({ length: DAYS_AHEAD + 2 }, (_, i) => today + (i - 1) * DAY_MS)
+    const days = Array.from({ length: (this.#deps.daysAhead ?? DAYS_AHEAD) + 2 }, (_, i) => today + (i - 1) * DAY_MS)
     return PARTITIONED_TABLES.flatMap((table) => days.map((day) => ({ table, day })))
   }
 

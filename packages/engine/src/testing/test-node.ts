@@ -28,6 +28,8 @@ export interface TestNode {
 
 const CONNECTIONS = 8
 const HISTORY_DAYS = 400
+/** A test kit starts often; a day that is missing is made when it is needed. */
+const DAYS_AHEAD = 2
 
 /** A node whose loops do not run and whose time stands still: whoever holds it makes every step. */
 export async function startTestNode(options: TestNodeOptions): Promise<TestNode> {
@@ -45,6 +47,7 @@ export async function startTestNode(options: TestNodeOptions): Promise<TestNode>
       leaseMs,
       cancelGraceMs,
       historyDays: HISTORY_DAYS,
+      daysAhead: DAYS_AHEAD,
       ownTime: true,
     })
     await engine.partitioner.ensure()

@@ -32,7 +32,7 @@ export class TargetUrls {
     if (slash > 0) {
       const beginning = this.#beginningOf(text.slice(0, slash))
       const path = text.slice(slash)
-      if (beginning !== null && PLAIN_PATH.test(path))
+      if (beginning !== null && beginning.origin !== '' && PLAIN_PATH.test(path))
         return { origin: beginning.origin, path, refusal: beginning.refusal }
     }
     return this.#others.get(text) ?? remember(this.#others, text, this.#read(text))
