@@ -10,6 +10,7 @@ export default defineConfig({
     globalSetup: ['packages/engine/test/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 3,
+    isolate: false,
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },
