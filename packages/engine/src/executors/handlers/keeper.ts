@@ -57,8 +57,9 @@ export class Keeper implements Step {
       for (const lease of pool.waitingLeases())
         if (needsRenewal(lease, now, leaseMs)) due.push({ lease, run: null, pool })
     }
-    await this.#deps.receipts.discard()
     for (let i = 0; i < due.length; i += MAX_BATCH) await this.#renew(due.slice(i, i + MAX_BATCH), now)
+    // Last: nothing depends on it, and no lease may wait for it.
+    await this.#deps.receipts.discard()
     return { waitMs: TICK_MS }
   }
 
