@@ -76,7 +76,7 @@ export function startCaller(options: CallerOptions = {}): HttpDeps {
     secrets: {
       resolve: async (_, names) => new Map([...secrets].filter(([name]) => names.includes(name))),
     },
-    signingKeys: { current: async () => keys },
+    signingKeys: { known: () => keys, current: async () => keys },
     payloads: { get: async (_, ref) => options.payloads?.[ref] ?? null },
   })
   onTestFinished(() => deps.transport.close())

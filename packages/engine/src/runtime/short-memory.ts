@@ -7,13 +7,20 @@ export interface ShortMemoryOptions {
   maxEntries: number
 }
 
+interface Entry<Value> {
+  askedAt: Instant
+  answer: Promise<Value>
+  /** Once it is there. */
+  value?: Value
+}
+
 /**
  * Remembers answers for a short while, so that a busy caller does not ask the database every time. Callers at the same time
  * share one question. What is forgotten while it is being asked for is not remembered.
  */
 export class ShortMemory<Value> {
   readonly #options: ShortMemoryOptions
-  readonly #entries = new Map<string, { askedAt: Instant; answer: Promise<Value> }>()
+  readonly #entries = new Map<string, Entry<Value>>()
 
   constructor(options: ShortMemoryOptions) {
     this.#options = options
@@ -28,12 +35,23 @@ export class ShortMemory<Value> {
     this.#entries.delete(key)
     const [oldest] = this.#entries.size < maxEntries ? [] : this.#entries.keys()
     if (oldest !== undefined) this.#entries.delete(oldest)
-    const entry = { askedAt, answer: ask() }
+    const entry: Entry<Value> = { askedAt, answer: ask() }
     this.#entries.set(key, entry)
-    entry.answer.catch(() => {
-      if (this.#entries.get(key) === entry) this.#entries.delete(key)
-    })
+    entry.answer.then(
+      (value) => {
+        entry.value = value
+      },
+      () => {
+        if (this.#entries.get(key) === entry) this.#entries.delete(key)
+      },
+    )
     return entry.answer
+  }
+
+  /** Without waiting; undefined: it has to be asked for. */
+  known(key: string): Value | undefined {
+    const known = this.#entries.get(key)
+    return known && this.#options.clock.now() - known.askedAt < this.#options.keepMs ? known.value : undefined
   }
 
   forget(key: string): void {

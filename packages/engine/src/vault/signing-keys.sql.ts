@@ -76,7 +76,16 @@ export class SigningKeys {
 
   /** All that are valid now, the newest first; there is always one. */
   async current(tenantId: number): Promise<{ id: string; secret: Buffer }[]> {
-    const keys = await this.#remembered.get(String(tenantId), () => this.#readOrMake(tenantId))
+    return this.#validOf(await this.#remembered.get(String(tenantId), () => this.#readOrMake(tenantId)))
+  }
+
+  /** The same without waiting; null: they have to be asked for. */
+  known(tenantId: number): { id: string; secret: Buffer }[] | null {
+    const keys = this.#remembered.known(String(tenantId))
+    return keys === undefined ? null : this.#validOf(keys)
+  }
+
+  #validOf(keys: readonly Key[]): Key[] {
     const now = this.#deps.clock.now()
     return keys.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
   }

@@ -3,7 +3,6 @@ import type { FailureClass } from '../../job/states.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { CallSignal } from './exchange.ts'
 import type { OAuthTokens } from './oauth-tokens.ts'
-import type { RecentKeys } from './recent-keys.ts'
 import type { ResponseRecord } from './response-record.ts'
 import type { TraceParents } from './trace-parent.ts'
 import type { Transport } from './transport.ts'
@@ -44,10 +43,12 @@ export interface HttpFailure {
   written: boolean
 }
 
+export type SigningSecrets = readonly { secret: Buffer }[]
+
 export interface HttpDeps {
   clock: Clock
   secrets: { resolve(tenantId: number, names: string[]): Promise<Map<string, string>> }
-  keys: RecentKeys
+  signingKeys: { known(tenantId: number): SigningSecrets | null; current(tenantId: number): Promise<SigningSecrets> }
   payloads: { get(tenantId: number, ref: string): Promise<{ bytes: Buffer; contentType: string } | null> }
   transport: Transport
   tokens: OAuthTokens

@@ -3,9 +3,8 @@ import { fill, fillJson, hasTemplate, secretOf, type TemplateValues, templatesIn
 import type { Instant } from '../../runtime/clock.ts'
 import { invalidTarget } from './call-failed.ts'
 import type { OutgoingRequest } from './connections.ts'
-import type { HttpCall, HttpDeps } from './http-call.ts'
+import type { HttpCall, HttpDeps, SigningSecrets } from './http-call.ts'
 import type { TokenRequest } from './oauth-tokens.ts'
-import type { SigningSecrets } from './recent-keys.ts'
 import type { Redaction } from './redaction.ts'
 import { buildHeaders } from './request-headers.ts'
 import type { TargetUrl } from './target-url.ts'
@@ -31,7 +30,7 @@ const NO_SECRETS: ReadonlyMap<string, string> = new Map()
 export function prepare(call: HttpCall, deps: HttpDeps, redaction: Redaction): Prepared | Promise<Prepared> {
   const { target, tenantId, payloadRef } = call
   const now = deps.clock.now()
-  const keys = deps.keys.recent(tenantId, now)
+  const keys = deps.signingKeys.known(tenantId)
   const named = secretsNamedBy(target)
   if (keys === null || named.size > 0 || target.auth !== undefined || payloadRef !== undefined)
     return gather(call, deps, named, redaction)
@@ -56,7 +55,7 @@ async function gather(
     body = isStored ? await storedBody(payloadRef, tenantId, deps) : bodyOf(call, values)
   }
   const bearer = target.auth === undefined ? null : await bearerOf(target.auth, tenantId, deps, values, redaction)
-  const keys = await deps.keys.of(tenantId)
+  const keys = await deps.signingKeys.current(tenantId)
   return assemble(call, deps, { now: deps.clock.now(), url, values, body, keys, bearer })
 }
 

@@ -1,8 +1,7 @@
 import { fill, hasTemplate, type TemplateValues } from '../../job/template.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import { invalidTarget } from './call-failed.ts'
-import type { HttpCall, HttpDeps } from './http-call.ts'
-import type { SigningSecrets } from './recent-keys.ts'
+import type { HttpCall, HttpDeps, SigningSecrets } from './http-call.ts'
 import { signatureOf } from './signature.ts'
 
 const USER_AGENT = 'belfry/0.1'
