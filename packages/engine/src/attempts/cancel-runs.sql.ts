@@ -38,6 +38,17 @@ const RECORD_ONE_OFF = statement(
    values (to_timestamp($3::float8 / 1000), to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000), $2, $5, $6, $7, 0, $1, ${OUTCOME.canceled}, null, 1, false, true)`,
 )
 
+const UNASKED = statement(
+  'has_run_not_asked_to_stop',
+  `select exists (select from belfry.runs r
+     where r.shard = $1 and r.job_id = $2 and r.state = ${RUN_STATE.leased} and not r.cancel_requested)`,
+)
+
+/** Whether a run of the job is performed that nobody has asked to stop yet. */
+export async function hasUnaskedRun(tx: Queryable, job: { shard: number; jobId: string }): Promise<boolean> {
+  return (await tx.query<[boolean]>(UNASKED, [job.shard, job.jobId]))[0]?.[0] === true
+}
+
 export interface CanceledRuns {
   /** Nominal times of runs that nobody performed: they are gone. */
   removed: Instant[]

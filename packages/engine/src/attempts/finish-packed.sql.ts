@@ -1,6 +1,7 @@
 import { OUTCOME } from '../job/states.ts'
 import type { PackedLease } from '../leases/lease.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
+import { packedArrays } from '../leases/receipts.sql.ts'
+import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Answered, answers, type Finish, type Succeeded, times } from './finish.sql.ts'
@@ -37,17 +38,10 @@ const ANSWERED_PACKED = statement(
    join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id`,
 )
 
-const packedArrays = (items: readonly Finish[]): string[] => {
+const arraysOf = (items: readonly Finish[]): string[] => {
   const leases = items.map((item) => item.fence as PackedLease)
   return [
-    numbers([...new Set(leases.map((lease) => lease.holder))]),
-    numbers(leases.map((lease) => lease.holder)),
-    numbers(leases.map((lease) => lease.tenantId)),
-    numbers(leases.map((lease) => lease.queueId)),
-    numbers(leases.map((lease) => lease.shard)),
-    ids(leases.map((lease) => lease.jobId)),
-    instants(leases.map((lease) => lease.nominalAt)),
-    instants(leases.map((lease) => lease.packed.dueAt)),
+    ...packedArrays(leases),
     numbers(leases.map((lease) => lease.jobVersion)),
     numbers(leases.map((lease) => lease.packed.cause)),
     ...times(items),
@@ -56,9 +50,9 @@ const packedArrays = (items: readonly Finish[]): string[] => {
 
 /** Each answers how many ended. */
 export function finishPackedSucceeded(db: Queryable, items: readonly Succeeded[]): Promise<number> {
-  return db.execute(SUCCEED_PACKED, packedArrays(items))
+  return db.execute(SUCCEED_PACKED, arraysOf(items))
 }
 
 export function finishPackedAnswered(db: Queryable, items: readonly Answered[]): Promise<number> {
-  return db.execute(ANSWERED_PACKED, [...packedArrays(items), ...answers(items)])
+  return db.execute(ANSWERED_PACKED, [...arraysOf(items), ...answers(items)])
 }

@@ -8,15 +8,18 @@ import type { Prepared } from './put-prepared.ts'
 
 /** The tenant has no payload of the name that a job gives. */
 export class PayloadMissing extends BelfryError {
-  /** The job that names it. */
-  readonly item: Prepared
+  /** The new job that names it; null: a job that is there already. */
+  readonly item: Prepared | null
 
-  constructor(item: Prepared) {
-    const message = `there is no payload ${item.understood.definition.payloadRef}`
+  constructor(payloadRef: string | undefined, item: Prepared | null) {
+    const message = `there is no payload ${payloadRef}`
     super('invalid_job', `payloadRef: ${message}`, { complaints: [{ path: 'payloadRef', message }] })
     this.item = item
   }
 }
+
+export const missingOf = (item: Prepared): PayloadMissing =>
+  new PayloadMissing(item.understood.definition.payloadRef, item)
 
 /** Whether the job names a payload that is stored here. */
 export function namesPayload({ understood: { definition } }: Prepared): boolean {
@@ -58,7 +61,7 @@ async function mayBeRepeated(tx: Queryable, missing: readonly Prepared[]): Promi
   const keys = missing.flatMap((item) => item.keys.filter(({ kind }) => kind === KEY_KIND.idempotency))
   const held = keys.length === 0 ? new Map() : await readKeys(tx, keys)
   const alone = missing.find((item) => !item.keys.some((key) => held.has(keyText(key))))
-  if (alone) throw new PayloadMissing(alone)
+  if (alone) throw missingOf(alone)
 }
 
 /** Of what was announced: these are not put, because they are there already. */

@@ -368,7 +368,7 @@ const isTied = (prepared: Prepared): boolean => prepared.keys.length > 0 || name
 /** Says which job of a call it was that named no payload. */
 function withPosition<Result>(prepared: readonly Prepared[], put: Promise<Result>): Promise<Result> {
   return put.catch((error: unknown) => {
-    throw error instanceof PayloadMissing ? inPosition(error, prepared.indexOf(error.item)) : error
+    throw error instanceof PayloadMissing && error.item ? inPosition(error, prepared.indexOf(error.item)) : error
   })
 }
 

@@ -1,4 +1,4 @@
-import { cancelRuns, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
+import { cancelRuns, hasUnaskedRun, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
 import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
@@ -26,7 +26,6 @@ import {
   writeJob,
 } from './job-row.sql.ts'
 import { freeName, holderOfName } from './keys.sql.ts'
-import { hasUnaskedRun } from './left-to-cancel.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import { AS_THE_JOB_SAYS, mustTakePayload, type UnderstoodTrigger } from './understand-trigger.ts'

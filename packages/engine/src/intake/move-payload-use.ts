@@ -1,9 +1,9 @@
-import { BelfryError } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { isStoredPayload } from '../vault/payload-ref.ts'
 import { announceUses, endUses } from '../vault/payload-uses.sql.ts'
+import { PayloadMissing } from './announce-payloads.ts'
 import type { JobRow } from './job-row.sql.ts'
 
 /**
@@ -21,6 +21,5 @@ export async function movePayloadUse(
   if (payloadRef === undefined || !isStoredPayload(payloadRef)) return
   const missing = await announceUses(tx, [{ tenantId, payloadRef, jobId, at }])
   if (missing.length === 0 || payloadRef === before) return
-  const message = `there is no payload ${payloadRef}`
-  throw new BelfryError('invalid_job', `payloadRef: ${message}`, { complaints: [{ path: 'payloadRef', message }] })
+  throw new PayloadMissing(payloadRef, null)
 }

@@ -2,7 +2,7 @@ import { BelfryError } from '../errors.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { isLockTimeout, type Queryable, type Transaction } from '../store/database.ts'
-import { announcePayloads, PayloadMissing, withdrawPayloads } from './announce-payloads.ts'
+import { announcePayloads, missingOf, withdrawPayloads } from './announce-payloads.ts'
 import { KEY_KIND, type Key, keyText, readKeys, takeKeys, takeOverName } from './keys.sql.ts'
 import type { Sending } from './put-jobs.sql.ts'
 import { type Created, createdOf, type Prepared, putAll } from './put-prepared.ts'
@@ -25,7 +25,7 @@ export async function putKeyed(
   const existing = keyed.length === 0 ? new Map<Prepared, string>() : await claimKeys(tx, keyed, now)
   const fresh = prepared.filter((item) => !existing.has(item))
   const lost = missing.size === 0 ? undefined : fresh.find((item) => missing.has(item))
-  if (lost) throw new PayloadMissing(lost)
+  if (lost) throw missingOf(lost)
   if (existing.size > 0) await withdrawPayloads(tx, [...existing.keys()])
   await putAll(tx, fresh, now, sending)
   return prepared.map((item) => {

@@ -85,6 +85,18 @@ export async function unpackExpired(db: Database, now: Instant): Promise<void> {
   }
 }
 
+/** The receipts of these leases, and what tells each lease among them and says when it was due. */
+export const packedArrays = (leases: readonly PackedLease[]): string[] => [
+  numbers([...new Set(leases.map((lease) => lease.holder))]),
+  numbers(leases.map((lease) => lease.holder)),
+  numbers(leases.map((lease) => lease.tenantId)),
+  numbers(leases.map((lease) => lease.queueId)),
+  numbers(leases.map((lease) => lease.shard)),
+  ids(leases.map((lease) => lease.jobId)),
+  instants(leases.map((lease) => lease.nominalAt)),
+  instants(leases.map((lease) => lease.packed.dueAt)),
+]
+
 /** The receipts that this node has written. */
 export class Receipts {
   readonly #db: Database
@@ -121,14 +133,7 @@ export class Receipts {
     let lifted: number
     try {
       lifted = await this.#db.execute(LIFT, [
-        numbers([...receipts].map((receipt) => receipt.holder)),
-        numbers(leases.map((lease) => lease.holder)),
-        numbers(leases.map((lease) => lease.tenantId)),
-        numbers(leases.map((lease) => lease.queueId)),
-        numbers(leases.map((lease) => lease.shard)),
-        ids(leases.map((lease) => lease.jobId)),
-        instants(leases.map((lease) => lease.nominalAt)),
-        instants(leases.map((lease) => lease.packed.dueAt)),
+        ...packedArrays(leases),
         instants(leases.map((lease) => lease.deadline)),
         numbers(leases.map((lease) => lease.jobVersion)),
         numbers(leases.map((lease) => lease.deadline - lease.leasedAt)),
