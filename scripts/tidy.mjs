@@ -32,7 +32,7 @@ const MAX_LINES = 400
 
 /** The packages whose sources are the product; a benchmark or a simulation makes its own time. */
 const PRODUCT = /^packages\/(engine|server|client|cli)\/src\//
-const MAY_HAVE_TIME = /^packages\/engine\/src\/(runtime|testing)\//
+const MAY_HAVE_TIME = /^packages\/(engine\/src\/(runtime|testing)|client\/src\/runtime)\//
 const MAY_READ_ENVIRONMENT = /^packages\/(cli|bench|sim)\//
 const TIME_AND_CHANCE =
   /\bDate\s*\.\s*now\b|\bnew\s+Date\s*(?:\(\s*\)|(?![\w\s(]))|\bMath\s*\.\s*random\b|\bset(?:Timeout|Interval)\b/g
