@@ -1,8 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { silentLogger } from '../src/runtime/logger.ts'
-import { loadMigrations, type Migration, migrate } from '../src/store/migrator.ts'
+import type { Migration } from '../src/store/migrator.ts'
+import { loadMigrations } from '../src/store/migrator.ts'
+import { type Days, giveBackSchema, makeSchema, takeSchema } from './schema-pool.ts'
+
+/** What the nodes of most tests make when they start: the kit's, and others with a clock that is moved by hand. */
+export const KIT_DAYS: Days = { around: Date.UTC(2026, 0, 1), ahead: 2 }
+export const NODE_DAYS: Days = { around: Date.UTC(2026, 0, 1), ahead: 14 }
+
+/** The same of a node that lives today. */
+export const today = (): Days => ({ around: Date.now(), ahead: 14 })
 
 export interface TestDatabase {
   /** For `new pg.Client()`; its search path is the schema. */
@@ -10,29 +17,33 @@ export interface TestDatabase {
   schema: string
   pool: pg.Pool
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
-  /** Drops the schema and closes the pool. */
+  /** Closes the pool and gives the schema back. Whatever else worked in it has ended before. */
   drop(): Promise<void>
 }
 
-/** A schema of its own on the server of the test run, with all migrations applied unless others are given. */
-export async function createDatabase({ migrations }: { migrations?: Migration[] } = {}): Promise<TestDatabase> {
-  const schema = `test_${randomBytes(6).toString('hex')}`
+export interface TestDatabaseOptions {
+  /** Those of the program unless given. */
+  migrations?: Migration[]
+  /** Makes the days that a node makes at its start: whoever starts one gets its schema sooner. */
+  days?: Days
+  /** A schema that nobody had before: for tests of what is made, or of plans, which look at more than rows. */
+  fresh?: true
+}
+
+/** A schema on the server of the test run that is the caller's alone, with all migrations applied and otherwise empty. */
+export async function createDatabase({ migrations, days, fresh }: TestDatabaseOptions = {}): Promise<TestDatabase> {
+  const own = migrations || fresh ? await makeSchema(migrations ?? (await loadMigrations())) : await takeSchema(days)
+  const schema = own.name
   const connection: pg.ClientConfig = { ...inject('postgres'), options: `-c search_path=${schema}` }
   const pool = new pg.Pool({ ...connection, max: 8 })
-  const client = await pool.connect()
-  try {
-    await migrate(client, { schema, migrations: migrations ?? (await loadMigrations()), logger: silentLogger })
-  } finally {
-    client.release()
-  }
   return {
     connection,
     schema,
     pool,
     query: async (text, values) => (await pool.query(text, values)).rows,
     drop: async () => {
-      await pool.query(`drop schema if exists ${schema} cascade`)
       await pool.end()
+      await giveBackSchema(own)
     },
   }
 }

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { lineLogger } from '../src/runtime/logger.ts'
 import type { EmbeddedConnection } from '../src/store/embedded/answering.ts'
@@ -10,6 +12,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The one PostgreSQL of the test run. */
     postgres: EmbeddedConnection
+    /** Stands in the names of the schemas that tests make. */
+    run: string
     /** Where the packages were built, or why they were not: only tests that start real processes need them. */
     build: { directory: string } | { problem: string }
   }
@@ -21,10 +25,13 @@ declare module 'vitest' {
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   project.provide('build', await tryBuild())
+  const run = randomBytes(4).toString('hex')
+  project.provide('run', run)
   const given = process.env.BELFRY_TEST_DATABASE_URL
   if (given) {
-    project.provide('postgres', connectionOf(new URL(given)))
-    return async () => {}
+    const connection = connectionOf(new URL(given))
+    project.provide('postgres', connection)
+    return () => dropSchemas(connection, `test_${run}_`)
   }
   const place = mkdtempSync(join(tmpdir(), 'belfry-test-'))
   const logger = lineLogger((line) => /^(warn|error)/.test(line) && console.error(line))
@@ -34,6 +41,21 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return async () => {
     await server.stop()
     rmSync(place, { recursive: true, force: true })
+  }
+}
+
+/** Those that tests gave back were kept for others. */
+async function dropSchemas(connection: EmbeddedConnection, prefix: string): Promise<void> {
+  const client = new pg.Client(connection)
+  await client.connect()
+  try {
+    const found = await client.query<{ name: string }>(
+      'select nspname::text as name from pg_namespace where starts_with(nspname, $1)',
+      [prefix],
+    )
+    for (const { name } of found.rows) await client.query(`drop schema ${name} cascade`)
+  } finally {
+    await client.end()
   }
 }
 

@@ -9,7 +9,7 @@ interface DescribeSchema {
 const script = new URL('../../../scripts/describe-schema.mjs', import.meta.url)
 
 test('schema.sql shows what the migrations make; if not, `npm run schema` writes it anew', async () => {
-  const database = await createDatabase()
+  const database = await createDatabase({ fresh: true })
   onTestFinished(() => database.drop())
   const { describeSchema } = (await import(script.href)) as DescribeSchema
   const written = await readFile(new URL('../schema.sql', import.meta.url), 'utf8')

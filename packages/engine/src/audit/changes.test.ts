@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { createDatabase, KIT_DAYS } from '../../test/database.ts'
 import { mergeUpdate } from '../intake/merge-update.ts'
 import { runIdOf } from '../job/ids.ts'
-import { systemRandom } from '../runtime/random.ts'
 import { startTestNode } from '../testing/test-node.ts'
 import { listChanges } from './list-changes.sql.ts'
 import { recordChange, type Subject } from './record-change.sql.ts'
@@ -10,7 +10,8 @@ const SECOND = 1_000
 const HOURLY = { queue: 'q', cron: '30 * * * *', payload: { n: 1 } }
 
 async function setup() {
-  const schema = `changes_${systemRandom.bytes(6).toString('hex')}`
+  const { schema, drop } = await createDatabase({ days: KIT_DAYS })
+  onTestFinished(drop)
   const node = await startTestNode({
     database: inject('postgres'),
     schema,
@@ -21,11 +22,7 @@ async function setup() {
     cancelGraceMs: 10_000,
   })
   const { db, clock, engine } = node
-  onTestFinished(async () => {
-    const client = await db.connect()
-    await client.query(`drop schema "${schema}" cascade`).finally(() => client.end())
-    await db.close()
-  })
+  onTestFinished(() => db.close())
   const changes = async (subject: Subject, subjectId: string, tenantId = 1) =>
     (await listChanges(db, { tenantId, subject, subjectId })).items
   const update = (jobId: string, patch: object, by: string) =>

@@ -14,7 +14,7 @@ const DAY = 86_400_000
 const START = Date.UTC(2026, 0, 10, 12)
 
 async function setup() {
-  const database = await createDatabase()
+  const database = await createDatabase({ fresh: true })
   onTestFinished(() => database.drop())
   const db = new Database({
     connection: inject('postgres'),

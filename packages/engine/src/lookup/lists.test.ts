@@ -16,7 +16,7 @@ import type { Page } from './page.ts'
 const NOW = Date.UTC(2026, 10, 15, 13, 30)
 
 async function setup({ shards = 8 }: { shards?: number } = {}) {
-  const database = await createDatabase()
+  const database = await createDatabase({ days: { around: NOW, ahead: 14 } })
   onTestFinished(() => database.drop())
   const db = new Database({
     connection: inject('postgres'),

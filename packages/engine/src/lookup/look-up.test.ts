@@ -21,7 +21,7 @@ const DAY = 86_400_000
 const SHARD = 7
 
 async function setup() {
-  const database = await createDatabase()
+  const database = await createDatabase({ days: { around: NOW, ahead: 14 } })
   onTestFinished(() => database.drop())
   const db = new Database({
     connection: inject('postgres'),
@@ -373,6 +373,7 @@ test('the logs of a run come attempt by attempt, line by line', async () => {
       jobId,
       nominalAt,
       attempt,
+      tenantId: 1,
       line: number,
       loggedAt: NOW + number,
       level: 'warn' as const,

@@ -20,7 +20,7 @@ const SHARD = 7
 const SHARDS = 8
 
 async function setup() {
-  const database = await createDatabase()
+  const database = await createDatabase({ days: { around: NOW, ahead: 14 } })
   onTestFinished(() => database.drop())
   const open = () => {
     const made = new Database({

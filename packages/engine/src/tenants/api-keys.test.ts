@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { createDatabase } from '../../test/database.ts'
+import { createDatabase, NODE_DAYS } from '../../test/database.ts'
 import { Admin } from '../admin.ts'
 import { listChanges } from '../audit/list-changes.sql.ts'
 import { Partitioner } from '../history/partitioner.ts'
@@ -12,7 +12,7 @@ import { Database } from '../store/database.ts'
 const SECOND = 1_000
 
 async function setup() {
-  const tables = await createDatabase()
+  const tables = await createDatabase({ days: NODE_DAYS })
   const db = new Database({
     connection: inject('postgres'),
     schema: tables.schema,

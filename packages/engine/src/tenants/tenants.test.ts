@@ -1,4 +1,5 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { createDatabase, KIT_DAYS } from '../../test/database.ts'
 import { Admin } from '../admin.ts'
 import { listChanges } from '../audit/list-changes.sql.ts'
 import { systemRandom } from '../runtime/random.ts'
@@ -9,7 +10,8 @@ const SECOND = 1_000
 const NO_QUOTAS = { activeJobs: null, createsPerSecond: null, requestsPerSecond: null, payloadBytes: null }
 
 async function setup() {
-  const schema = `tenants_${systemRandom.bytes(6).toString('hex')}`
+  const { schema, drop } = await createDatabase({ days: KIT_DAYS })
+  onTestFinished(drop)
   const node = await startTestNode({
     database: inject('postgres'),
     schema,
@@ -20,11 +22,7 @@ async function setup() {
     cancelGraceMs: 10_000,
   })
   const { db, clock, engine } = node
-  onTestFinished(async () => {
-    const client = await db.connect()
-    await client.query(`drop schema "${schema}" cascade`).finally(() => client.end())
-    await db.close()
-  })
+  onTestFinished(() => db.close())
   const admin = new Admin({ db, clock, random: systemRandom })
   const quotas = new Quotas({ db, clock, tenants: admin.tenants })
   const changesOf = async (id: number) =>

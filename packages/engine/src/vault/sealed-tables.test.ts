@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { createDatabase } from '../../test/database.ts'
+import { createDatabase, NODE_DAYS } from '../../test/database.ts'
 import { Admin } from '../admin.ts'
 import { listChanges } from '../audit/list-changes.sql.ts'
 import { Partitioner } from '../history/partitioner.ts'
@@ -21,7 +21,7 @@ const DAY = 86_400_000
 const LIMIT = 10 * 1024 * 1024
 
 async function setup() {
-  const tables = await createDatabase()
+  const tables = await createDatabase({ days: NODE_DAYS })
   const database = () =>
     new Database({ connection: inject('postgres'), schema: tables.schema, maxConnections: 4, logger: silentLogger })
   const db = database()

@@ -13,7 +13,7 @@ import { seededRandom } from '../../src/runtime/random.ts'
 import { Database } from '../../src/store/database.ts'
 import { prepareSchema } from '../../src/store/prepare-schema.ts'
 import { nextDueInstant } from '../../src/testing/next-due.sql.ts'
-import { createDatabase } from '../database.ts'
+import { createDatabase, NODE_DAYS } from '../database.ts'
 import { START } from './kit.ts'
 
 const SHARDS = 2
@@ -80,7 +80,7 @@ export const willCallBack: Answer = (response) => response.writeHead(202, { 'bel
 
 /** Nodes that perform HTTP calls in real time, and share a clock that is moved by hand. */
 export async function startHttpNodes(options: { nodes?: number; http?: HttpSettings; leaseMs?: number } = {}) {
-  const database = await createDatabase()
+  const database = await createDatabase({ days: NODE_DAYS })
   onTestFinished(() => database.drop())
   const clock = new ManualClock(START)
   const start = (seed: number) => startNode({ schema: database.schema, seed, clock, ...options })

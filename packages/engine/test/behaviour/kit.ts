@@ -1,6 +1,6 @@
-import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { startTestKit, type TestKit, type TestKitOptions } from '../../src/testing/index.ts'
+import { createDatabase, KIT_DAYS } from '../database.ts'
 
 /** The instant at which the kit's clock begins. */
 export const START = Date.UTC(2026, 0, 1)
@@ -19,14 +19,10 @@ export interface Skip {
 
 /** A kit in a schema of its own, and a pool of plain connections that look into it. */
 export async function startKit(options: Omit<TestKitOptions, 'database'> = {}) {
-  const kit = await startTestKit({ database: inject('postgres'), ...options })
-  const pool = new pg.Pool({ ...inject('postgres'), options: `-c search_path=${kit.schema}`, max: 6 })
-  onTestFinished(async () => {
-    await pool.end()
-    await kit.stop()
-  })
-  const query = async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]> =>
-    (await pool.query<Row>(text, values)).rows
+  const { schema, pool, query, drop } = await createDatabase({ days: KIT_DAYS })
+  onTestFinished(drop)
+  const kit = await startTestKit({ database: inject('postgres'), schema, seed: 1, ...options })
+  onTestFinished(() => kit.stop())
   const skipsOf = (jobId: string): Promise<Skip[]> =>
     query(
       `select from_nominal as from, to_nominal as to, reason, count from skips where job_id = $1 order by from_nominal`,

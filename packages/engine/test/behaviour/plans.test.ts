@@ -149,7 +149,7 @@ const literal = (value: unknown): string =>
   value === null ? 'null' : `'${String(value).replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
 
 async function setup() {
-  const database = await createDatabase()
+  const database = await createDatabase({ fresh: true })
   onTestFinished(() => database.drop())
   const db = new Database({
     connection: inject('postgres'),

@@ -7,14 +7,14 @@ import { systemRandom } from '../../src/runtime/random.ts'
 import type { Role } from '../../src/shards/roles.ts'
 import { Database } from '../../src/store/database.ts'
 import { prepareSchema } from '../../src/store/prepare-schema.ts'
-import { createDatabase } from '../database.ts'
+import { createDatabase, today } from '../database.ts'
 import { startTarget } from './http-kit.ts'
 
 const DUE_SOON = { delay: 'PT0.1S' }
 
 /** Nodes that live by themselves, each with the roles it is given. */
 async function setup() {
-  const database = await createDatabase()
+  const database = await createDatabase({ days: today() })
   onTestFinished(() => database.drop())
   const target = await startTarget({ now: () => 0 })
   const start = async (...roles: Role[]) => {

@@ -10,7 +10,7 @@ const SHARDS = 64
 const SLACK_MS = 700
 
 async function setup({ leaseMs }: { leaseMs: number }) {
-  const database = await createDatabase()
+  const database = await createDatabase({ fresh: true })
   onTestFinished(() => database.drop())
   const ledger = await Ledger.open()
   const { connection, schema } = database

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Belfry, BelfryError, ERRORS } from '../../src/index.ts'
-import { createDatabase, type TestDatabase } from '../database.ts'
+import { createDatabase, type TestDatabase, today } from '../database.ts'
 
 let database: TestDatabase
 let belfry: Belfry
 let jobId: string
 
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createDatabase({ days: today() })
   belfry = await Belfry.start({ database: database.connection, schema: database.schema })
   jobId = (await belfry.jobs.create({ queue: 'q', every: '1h', name: 'there' })).jobId
 })

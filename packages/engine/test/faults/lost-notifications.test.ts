@@ -4,7 +4,7 @@ import { Belfry } from '../../src/index.ts'
 import { pause } from '../../src/runtime/pause.ts'
 import { BelfryNode } from '../chaos/fleet.ts'
 import { Ledger } from '../chaos/ledger.ts'
-import { createDatabase } from '../database.ts'
+import { createDatabase, today } from '../database.ts'
 
 const STARTS_WITHIN_MS = 2_000
 /** Past the 10 s by which look-ahead trails now; the promise is tried with 30 s by hand. */
@@ -12,7 +12,7 @@ const HELD_MS = Number(process.env.BELFRY_HELD_MS ?? 11_000)
 
 /** A node that performs everything and hears nothing, and another process that only creates. */
 async function setup(queues: Record<string, number>) {
-  const database = await createDatabase()
+  const database = await createDatabase({ days: today() })
   onTestFinished(() => database.drop())
   const ledger = await Ledger.open()
   const { connection, schema } = database

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { Belfry, type JobInput, type Run } from '../../src/index.ts'
 import { type BelfryNode, startNodes } from '../chaos/fleet.ts'
 import { Ledger } from '../chaos/ledger.ts'
-import { createDatabase, type TestDatabase } from '../database.ts'
+import { createDatabase, type TestDatabase, today } from '../database.ts'
 
 const OUTCOME = { succeeded: 1, failed: 2, canceled: 3 } as const
 const FAILURE_CLASS = { timeout: 1, handler_error: 6, lease_expired: 7 } as const
@@ -12,7 +12,7 @@ let belfry: Belfry
 let queues = 0
 
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createDatabase({ days: today() })
   belfry = await Belfry.start({ database: database.connection, schema: database.schema, drainMs: 0 })
 })
 

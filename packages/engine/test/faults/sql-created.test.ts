@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Belfry } from '../../src/index.ts'
-import { createDatabase } from '../database.ts'
+import { createDatabase, today } from '../database.ts'
 
 test('a job created by SQL under a name that is taken is kept, paused, with the reason', async () => {
-  const database = await createDatabase()
+  const database = await createDatabase({ days: today() })
   onTestFinished(() => database.drop())
   const belfry = await Belfry.start({ database: database.connection, schema: database.schema })
   onTestFinished(() => belfry.stop())

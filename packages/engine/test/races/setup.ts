@@ -4,7 +4,7 @@ import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import { Jobs } from '../../src/jobs.ts'
 import { Runs } from '../../src/runs.ts'
 import { startTestNode } from '../../src/testing/test-node.ts'
-import { createDatabase } from '../database.ts'
+import { createDatabase, KIT_DAYS } from '../database.ts'
 
 export const START = Date.UTC(2026, 0, 1)
 export const MINUTE = 60_000
@@ -46,7 +46,7 @@ async function startNode(schema: string, seed: number, database: pg.ClientConfig
 }
 
 export async function setup() {
-  const database = await createDatabase()
+  const database = await createDatabase({ days: KIT_DAYS })
   onTestFinished(() => database.drop())
   const connect = async (): Promise<pg.Client> => {
     const client = new pg.Client(database.connection)
@@ -65,6 +65,9 @@ export async function setup() {
     const holder = await connect()
     await holder.query('select pg_advisory_lock($1)', [HOLD])
     const row = event === 'insert' ? 'new' : 'old'
+    onTestFinished(async () => {
+      await database.query('drop function if exists hold cascade')
+    })
     await database.query(
       `create function hold() returns trigger language plpgsql as $$ begin
          perform pg_advisory_xact_lock_shared(${HOLD}); return ${event === 'delete' ? 'old' : 'new'}; end $$`,

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { Belfry, type BelfryError, type BelfryOptions } from '../../src/index.ts'
+import { createDatabase, today } from '../database.ts'
 import { refusalOf } from './setup.ts'
 
 const CALLER = { tenantId: 1, tenant: 'default', actor: 'test' }
@@ -12,12 +12,8 @@ const CALLER = { tenantId: 1, tenant: 'default', actor: 'test' }
 /** Nodes in one schema of their own. */
 async function setup() {
   const postgres = inject('postgres')
-  const schema = `test_${randomBytes(6).toString('hex')}`
-  const pool = new pg.Pool({ ...postgres, options: `-c search_path=${schema}`, max: 2 })
-  onTestFinished(async () => {
-    await pool.query(`drop schema if exists ${schema} cascade`)
-    await pool.end()
-  })
+  const { schema, pool, drop } = await createDatabase({ days: today() })
+  onTestFinished(drop)
   const start = async (options: BelfryOptions = {}) => {
     const belfry = await Belfry.start({ database: postgres, schema, shards: 4, ...options })
     onTestFinished(() => belfry.stop())

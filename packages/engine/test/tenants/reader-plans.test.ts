@@ -38,7 +38,7 @@ const BY: Record<string, RegExp[]> = {
 const SMALL = /^(queues|tenants)/
 
 async function setup() {
-  const database = await createDatabase()
+  const database = await createDatabase({ fresh: true })
   onTestFinished(() => database.drop())
   const db = new Database({
     ...{ connection: inject('postgres'), schema: database.schema, maxConnections: 2, logger: silentLogger },

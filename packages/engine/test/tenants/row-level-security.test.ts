@@ -176,7 +176,7 @@ test('a look-up that forgot its condition still shows nothing of others', async 
 const withoutCondition = (text: string): string => text.replaceAll(/\b\w+\.tenant_id = (\$\d+)/g, '$1::int is not null')
 
 test('many nodes that start at once find or make the role, in one schema and in several', async () => {
-  const schemas = await Promise.all([createDatabase(), createDatabase(), createDatabase()])
+  const schemas = await Promise.all([1, 2, 3].map(() => createDatabase({ fresh: true })))
   for (const database of schemas) onTestFinished(() => database.drop())
   const clients = await Promise.all(
     Array.from({ length: 12 }, async (_, i) => {
