@@ -158,6 +158,7 @@ create table runs (
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
 create index runs_by_tenant on runs (tenant_id, job_id, nominal_at) where tenant_id <> 1;
 create index runs_leased on runs (lease_until) where state = 1;
+create index runs_of_worker on runs (holder) where state = 1 AND holder < 0;
 create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
 create index runs_ready_once on runs (queue_id, priority, turn) where state = 0 AND delivery = 1;
 create index runs_waiting on runs (shard, due_at) where state = 2;
@@ -249,9 +250,13 @@ create table checkpoints (
   job_id     uuid not null,
   attempt    integer not null,
   shard      smallint not null,
-  value      json not null,
+  value      json,
+  tenant_id  integer not null default 0,
+  progress   json,
   primary key (shard, job_id, nominal_at)
 );
+alter table checkpoints enable row level security;
+create policy of_tenant on checkpoints for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table attempt_logs (
   nominal_at timestamptz(3) not null,
@@ -387,6 +392,23 @@ create table receipts (
 create index receipts_by_end on receipts (lease_until);
 alter table receipts enable row level security;
 create policy of_tenant on receipts for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table workers (
+  started_at  timestamptz(3) not null,
+  seen_at     timestamptz(3) not null,
+  tenant_id   integer not null,
+  in_flight   integer not null default 0,
+  capacity    integer,
+  shard       smallint not null,
+  is_draining boolean not null default false,
+  id          text not null,
+  version     text,
+  queues      text[] not null default '{}'::text[],
+  labels      json,
+  primary key (shard, tenant_id, id)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
+alter table workers enable row level security;
+create policy of_tenant on workers for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create view packed_runs with (security_invoker=true) as
  SELECT u.shard,

@@ -6,7 +6,7 @@ import { packedIn, Receipt } from '../leases/receipt.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { type Statement, statement } from '../store/statement.ts'
 
 /**
  * The ctid is good enough here: a ready row that changed under the lock is not updated, and stays ready for the next claim.
@@ -14,13 +14,14 @@ import { statement } from '../store/statement.ts'
 const LEASE = `update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = $2, leased_at = to_timestamp($3::float8 / 1000),
        lease_until = least(to_timestamp($4::float8 / 1000), p.deadline), deadline = p.deadline
      from picked p where r.ctid = p.ctid`
-const LEASED = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn,
+/** What a claim answers of the rows that it leased. */
+export const LEASED = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn,
        null::timestamptz as due_at, r.cause`
-const withDefinition = (taken: string): string =>
+export const withDefinition = (taken: string, further = ''): string =>
   `select t.job_id, t.nominal_at, t.attempt, t.tenant_id, t.job_version, t.failures, t.timeout_ms, t.one_off, t.priority, t.turn, s.definition,
      t.due_at, t.cause,
      case when t.cause = ${CAUSE.trigger} then (
-       select p.payload from belfry.run_payloads p where p.shard = t.shard and p.job_id = t.job_id and p.nominal_at = t.nominal_at) end
+       select p.payload from belfry.run_payloads p where p.shard = t.shard and p.job_id = t.job_id and p.nominal_at = t.nominal_at) end${further}
    from ${taken} t left join lateral (
      select s.definition from belfry.specs s where s.shard = t.shard and s.job_id = t.job_id limit 1) s on t.one_off`
 
@@ -55,16 +56,16 @@ const PICKED = `r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as dead
 const TAKE = { at_least_once: PACK_PICKED, at_most_once: LEASE_PICKED }
 
 /** In order of turn, from the watermark on; rows that somebody else holds are passed over. One priority level. */
-const claimText = (delivery: Delivery): string =>
+export const pickLevel = (delivery: Delivery, columns: string): string =>
   `with picked as (
-     select ${PICKED}
+     select ${columns}
      from belfry.runs r
      where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = $5 and r.turn >= $6
      order by r.turn limit $7 for update skip locked
-   ), ${TAKE[delivery]}`
+   )`
 
 /** The same over several levels: first where the merged order ends, then no row behind that is touched. */
-const claimLevelsText = (delivery: Delivery): string =>
+export const pickLevels = (delivery: Delivery, columns: string): string =>
   `with level as (
      select * from unnest($5::smallint[], $6::bigint[]) as level (priority, watermark)
    ), horizon as (
@@ -76,26 +77,29 @@ const claimLevelsText = (delivery: Delivery): string =>
          order by r.turn limit $7) head
        order by head.turn limit $7) first
    ), picked as (
-     select head.ctid, head.deadline, head.packable
+     select head.*
      from horizon cross join level cross join lateral (
-       select ${PICKED}
+       select ${columns}
        from belfry.runs r
        where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = level.priority
          and r.turn >= level.watermark and r.turn <= horizon.turn
        order by r.turn limit $7 for update skip locked) head
-   ), ${TAKE[delivery]}`
+   )`
 
 /** Each kind of delivery has an index of its own, which the planner takes only for a literal. */
 const CLAIM = {
-  at_least_once: statement('claim_at_least_once', claimText('at_least_once')),
-  at_most_once: statement('claim_at_most_once', claimText('at_most_once')),
+  at_least_once: statement('claim_at_least_once', `${pickLevel('at_least_once', PICKED)}, ${TAKE.at_least_once}`),
+  at_most_once: statement('claim_at_most_once', `${pickLevel('at_most_once', PICKED)}, ${TAKE.at_most_once}`),
 }
 const CLAIM_LEVELS = {
-  at_least_once: statement('claim_levels_at_least_once', claimLevelsText('at_least_once')),
-  at_most_once: statement('claim_levels_at_most_once', claimLevelsText('at_most_once')),
+  at_least_once: statement(
+    'claim_levels_at_least_once',
+    `${pickLevels('at_least_once', PICKED)}, ${TAKE.at_least_once}`,
+  ),
+  at_most_once: statement('claim_levels_at_most_once', `${pickLevels('at_most_once', PICKED)}, ${TAKE.at_most_once}`),
 }
 
-type Row = [
+export type ClaimedRow = [
   ...[string, Instant, number, number, number, number, number, boolean, number, string, string | null],
   ...[dueAt: Instant | null, cause: number, ownPayload: string | null],
 ]
@@ -127,22 +131,43 @@ export interface Claimed {
 
 export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]> {
   const { queueId, holder, now, leaseUntil, levels, limit, delivery } = claim
-  const [only] = levels
-  const rows =
-    levels.length === 1 && only
-      ? await db.query<Row>(CLAIM[delivery], [queueId, holder, now, leaseUntil, only.priority, only.watermark, limit])
-      : await db.query<Row>(CLAIM_LEVELS[delivery], [
-          queueId,
-          holder,
-          now,
-          leaseUntil,
-          numbers(levels.map((level) => level.priority)),
-          numbers(levels.map((level) => level.watermark)),
-          limit,
-        ])
-  const atMostOnce = delivery === 'at_most_once'
+  const rows = await db.query<ClaimedRow>(
+    ...forLevels(
+      levels,
+      { one: CLAIM[delivery], several: CLAIM_LEVELS[delivery] },
+      [queueId, holder, now, leaseUntil],
+      limit,
+    ),
+  )
   const receipt = new Receipt(holder)
-  return rows.map((row) => ({
+  return rows.map((row) => {
+    const claimed = claimedOf(row, { queueId, holder, now, leaseUntil, atMostOnce: delivery === 'at_most_once' })
+    const [dueAt, cause] = [row[11], row[12]]
+    if (dueAt !== null) claimed.lease.packed = packedIn(receipt, { dueAt, cause, priority: claimed.priority })
+    return claimed
+  })
+}
+
+/** One level is claimed from by the simpler statement. */
+export function forLevels(
+  levels: readonly Level[],
+  statements: { one: Statement; several: Statement },
+  terms: readonly unknown[],
+  limit: number,
+): [Statement, unknown[]] {
+  const [only] = levels
+  if (levels.length === 1 && only) return [statements.one, [...terms, only.priority, only.watermark, limit]]
+  const priorities = numbers(levels.map((level) => level.priority))
+  const watermarks = numbers(levels.map((level) => level.watermark))
+  return [statements.several, [...terms, priorities, watermarks, limit]]
+}
+
+export function claimedOf(
+  row: readonly [...ClaimedRow, ...unknown[]],
+  terms: { queueId: number; holder: string; now: Instant; leaseUntil: Instant; atMostOnce: boolean },
+): Claimed {
+  const { queueId, holder, now, leaseUntil, atMostOnce } = terms
+  return {
     lease: {
       shard: shardOfJob(row[0]),
       jobId: row[0],
@@ -160,9 +185,9 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]>
       oneOff: row[7],
       definition: row[10],
       ownPayload: row[13],
-      packed: row[11] === null ? null : packedIn(receipt, { dueAt: row[11], cause: row[12], priority: row[8] }),
+      packed: null,
     },
     priority: row[8],
     turn: Number(row[9]),
-  }))
+  }
 }

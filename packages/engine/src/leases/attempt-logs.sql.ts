@@ -3,31 +3,43 @@ import { ids, instants, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-/** A line may be written after its run has ended, or after its job was deleted: whose it is says whichever is still there. */
+export const MAX_LOG_LINES = 1_000
+
+/**
+ * A line that has a number is stored once, however often it is sent; one without comes after those that are there. Nothing is
+ * logged before the nominal time, so older days are not looked at.
+ */
 const APPEND = statement(
   'append_attempt_logs',
   `insert into belfry.attempt_logs (nominal_at, logged_at, job_id, attempt, line, shard, level, message, tenant_id)
-   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.logged_at / 1000), u.job_id, u.attempt, u.line, u.shard, u.level, u.message,
-     coalesce(
-       (select s.tenant_id from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id),
-       (select j.tenant_id from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id),
-       (select r.tenant_id from belfry.runs r
-        where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)),
-       0)
-   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::int[], $6::float8[], $7::smallint[], $8::text[])
-     as u (shard, job_id, nominal_at, attempt, line, logged_at, level, message)`,
+   select n.nominal_at, n.logged_at, n.job_id, n.attempt, n.line, n.shard, n.level, n.message, n.tenant_id
+   from (
+     select to_timestamp(u.nominal_at / 1000) as nominal_at, to_timestamp(u.logged_at / 1000) as logged_at, u.job_id, u.attempt, u.shard, u.level,
+       u.message, u.tenant_id, u.line is not null as is_numbered, coalesce(u.line, row_number() over (partition by u.job_id, u.nominal_at, u.attempt, u.line is null order by u.n) + (
+         select coalesce(max(l.line), 0) from belfry.attempt_logs l
+         where /*shards l*/ l.shard = u.shard and l.job_id = u.job_id and l.nominal_at = to_timestamp(u.nominal_at / 1000) and l.attempt = u.attempt
+           and l.logged_at >= to_timestamp(u.nominal_at / 1000) - interval '1 day'))::int as line
+     from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::int[], $6::float8[], $7::smallint[], $8::text[], $9::int[]) with ordinality
+       as u (shard, job_id, nominal_at, attempt, line, logged_at, level, message, tenant_id, n)) n
+   where n.line <= ${MAX_LOG_LINES} and not (n.is_numbered and exists (
+     select from belfry.attempt_logs l
+     where /*shards l*/ l.shard = n.shard and l.job_id = n.job_id and l.nominal_at = n.nominal_at and l.attempt = n.attempt and l.line = n.line
+       and l.logged_at >= n.nominal_at - interval '1 day'))`,
 )
 
 export const LOG_LEVEL = { debug: 0, info: 1, warn: 2, error: 3 } as const
+export type LogLevel = keyof typeof LOG_LEVEL
 
 export interface LogLine {
   shard: number
   jobId: string
   nominalAt: Instant
   attempt: number
-  line: number
+  tenantId: number
+  /** Null: after those that are there. */
+  line: number | null
   loggedAt: Instant
-  level: keyof typeof LOG_LEVEL
+  level: LogLevel
   message: string
 }
 
@@ -41,5 +53,6 @@ export async function appendLogs(db: Queryable, lines: readonly LogLine[]): Prom
     instants(lines.map((line) => line.loggedAt)),
     numbers(lines.map((line) => LOG_LEVEL[line.level])),
     texts(lines.map((line) => line.message)),
+    numbers(lines.map((line) => line.tenantId)),
   ])
 }

@@ -1,35 +1,74 @@
 import type { Instant } from '../runtime/clock.ts'
+import { ids, instants, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { fenceArrays } from './heartbeat.sql.ts'
 import type { Fence } from './lease.ts'
 
+/** Only the live lease may leave something; a run whose row somebody holds is passed over, and is not in the answer. */
 const SAVE = statement(
-  'save_checkpoint',
-  `with held as (
-     select r.shard, r.job_id, r.nominal_at, r.attempt from belfry.runs r
-     where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000) and r.attempt = $4 and r.holder = $5 for update
+  'save_checkpoints',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::text[], $7::text[])
+       as u (shard, job_id, nominal_at, attempt, holder, value, progress)
+   ), held as (
+     select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, u.value, u.progress
+     from u cross join lateral (
+       select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id from belfry.runs r
+       where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+         and r.attempt = u.attempt and r.holder = u.holder
+       limit 1 for update skip locked) r
    )
-   insert into belfry.checkpoints (nominal_at, job_id, attempt, shard, value)
-   select h.nominal_at, h.job_id, h.attempt, h.shard, $6::json from held h
-   on conflict (shard, job_id, nominal_at) do update set attempt = excluded.attempt, value = excluded.value
-   returning attempt`,
+   insert into belfry.checkpoints as c (nominal_at, job_id, attempt, shard, tenant_id, value, progress)
+   select h.nominal_at, h.job_id, h.attempt, h.shard, h.tenant_id, h.value::json, h.progress::json from held h
+   on conflict (shard, job_id, nominal_at) do update set attempt = excluded.attempt, tenant_id = excluded.tenant_id,
+     value = coalesce(excluded.value, c.value), progress = coalesce(excluded.progress, c.progress)
+   returning job_id, nominal_at`,
 )
 const READ = statement(
-  'read_checkpoint',
-  `select c.value from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000)`,
+  'read_checkpoints',
+  `select c.job_id, c.nominal_at, c.value
+   from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, nominal_at) cross join lateral (
+     select c.job_id, c.nominal_at, c.value from belfry.checkpoints c
+     where /*shards c*/ c.shard = u.shard and c.job_id = u.job_id and c.nominal_at = to_timestamp(u.nominal_at / 1000) limit 1) c
+   where c.value is not null`,
 )
 
-/** Only the live lease may leave something for the next attempt. */
-export async function saveCheckpoint(db: Queryable, fence: Fence, json: string): Promise<'ok' | 'lease_lost'> {
-  const { shard, jobId, nominalAt, attempt, holder } = fence
-  const rows = await db.query(SAVE, [shard, jobId, nominalAt, attempt, holder, json])
-  return rows.length === 1 ? 'ok' : 'lease_lost'
+/** What an attempt leaves while it is performed, as JSON: for the next attempt, and for whoever watches. */
+export interface Checkpoint {
+  fence: Fence
+  value: string | null
+  progress: string | null
 }
 
-export async function readCheckpoint(
+interface RunPlace {
+  shard: number
+  jobId: string
+  nominalAt: Instant
+}
+
+/** Unique, in lock order. Answers which runs it was saved for. */
+export async function saveCheckpoints(
   db: Queryable,
-  run: { shard: number; jobId: string; nominalAt: Instant },
-): Promise<unknown> {
-  const [row] = await db.query<[string]>(READ, [run.shard, run.jobId, run.nominalAt])
-  return row ? JSON.parse(row[0]) : undefined
+  items: readonly Checkpoint[],
+): Promise<{ jobId: string; nominalAt: Instant }[]> {
+  const rows = await db.query<[string, Instant]>(SAVE, [
+    ...fenceArrays(items.map((item) => item.fence)),
+    texts(items.map((item) => item.value)),
+    texts(items.map((item) => item.progress)),
+  ])
+  return rows.map(([jobId, nominalAt]) => ({ jobId, nominalAt }))
+}
+
+/** The JSON of each run that has one. */
+export async function readCheckpoints(
+  db: Queryable,
+  runs: readonly RunPlace[],
+): Promise<{ jobId: string; nominalAt: Instant; json: string }[]> {
+  const rows = await db.query<[string, Instant, string]>(READ, [
+    numbers(runs.map((run) => run.shard)),
+    ids(runs.map((run) => run.jobId)),
+    instants(runs.map((run) => run.nominalAt)),
+  ])
+  return rows.map(([jobId, nominalAt, json]) => ({ jobId, nominalAt, json }))
 }

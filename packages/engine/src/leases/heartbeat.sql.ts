@@ -13,16 +13,17 @@ import type { Fence } from './lease.ts'
 const RENEW = statement(
   'renew_leases',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[])
+       as u (shard, job_id, nominal_at, attempt, holder, until)
    ), held as (
-     select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested
+     select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested, u.until
      from u cross join lateral (
        select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested from belfry.runs r
        where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    ), renewed as (
-     update belfry.runs r set lease_until = greatest(r.lease_until, least(to_timestamp($6::float8 / 1000), r.deadline))
+     update belfry.runs r set lease_until = greatest(r.lease_until, least(to_timestamp(h.until / 1000), r.deadline))
      from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at and not h.cancel_requested
    )
    select h.job_id, h.nominal_at, h.cancel_requested from held h`,
@@ -56,8 +57,21 @@ export const fenceArrays = (fences: readonly Fence[]): string[] => [
 type Row = [string, Instant, boolean]
 const heldOf = ([jobId, nominalAt, cancelRequested]: Row): HeldLease => ({ jobId, nominalAt, cancelRequested })
 
-export async function renewLeases(db: Queryable, fences: readonly Fence[], until: Instant): Promise<HeldLease[]> {
-  return (await db.query<Row>(RENEW, [...fenceArrays(fences), until])).map(heldOf)
+export function renewLeases(db: Queryable, fences: readonly Fence[], until: Instant): Promise<HeldLease[]> {
+  return renewEach(
+    db,
+    fences,
+    fences.map(() => until),
+  )
+}
+
+/** Each until an instant of its own. */
+export async function renewEach(
+  db: Queryable,
+  fences: readonly Fence[],
+  untils: readonly Instant[],
+): Promise<HeldLease[]> {
+  return (await db.query<Row>(RENEW, [...fenceArrays(fences), instants(untils)])).map(heldOf)
 }
 
 export async function lookAtLeases(db: Queryable, fences: readonly Fence[]): Promise<HeldLease[]> {

@@ -1,8 +1,25 @@
+import { createHash } from 'node:crypto'
 import type { Random } from '../runtime/random.ts'
 
 /** Every leasing statement has a holder id of its own, so that what it leased can be asked for by it alone. */
 export function newHolder(random: Random): string {
   const bytes = random.bytes(8)
   bytes[0] = (bytes[0] as number) & 0x7f
+  return bytes.readBigInt64BE(0).toString()
+}
+
+/**
+ * The holder of a remote lease call: the same for a call that is repeated, on whichever node. It is negative, so that the
+ * leases of workers are told from those of nodes, and are found by an index of their own.
+ */
+export function holderOfCall(tenantId: number, workerId: string, requestId: string): string {
+  return negative(createHash('sha256').update(`${tenantId}\n${workerId}\n${requestId}`).digest())
+}
+
+/** Of a call that cannot be repeated. */
+export const holderOfOneCall = (random: Random): string => negative(random.bytes(8))
+
+function negative(bytes: Buffer): string {
+  bytes[0] = (bytes[0] as number) | 0x80
   return bytes.readBigInt64BE(0).toString()
 }

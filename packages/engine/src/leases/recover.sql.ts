@@ -2,7 +2,8 @@ import { CAUSE, DELIVERY, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
-import type { Database } from '../store/database.ts'
+import { numbers } from '../store/arrays.ts'
+import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Lease } from './lease.ts'
 import { unpackHolders } from './receipts.sql.ts'
@@ -11,12 +12,25 @@ const TERMINATE = statement(
   'terminate_backend',
   `select pg_terminate_backend(a.pid) from pg_stat_activity a where a.pid = $1 and a.application_name = 'belfry'`,
 )
+const COLUMNS = `select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery,
+     r.one_off, (select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id),
+     (select p.payload from belfry.run_payloads p where r.cause = ${CAUSE.trigger} and p.shard = r.shard and p.job_id = r.job_id and p.nominal_at = r.nominal_at)`
 const LEASES_OF = statement(
   'leases_of_holder',
-  `select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery,
-     r.one_off, (select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id),
-     (select p.payload from belfry.run_payloads p where r.cause = ${CAUSE.trigger} and p.shard = r.shard and p.job_id = r.job_id and p.nominal_at = r.nominal_at)
+  `${COLUMNS}
    from belfry.runs r where r.state = ${RUN_STATE.leased} and r.holder = $1`,
+)
+/** The same for holders of remote calls, which have an index. */
+const REMOTE_LEASES_OF = statement(
+  'leases_of_remote_holders',
+  `${COLUMNS}, r.holder
+   from unnest($1::bigint[]) as u (holder) join belfry.runs r on r.holder = u.holder and r.holder < 0 and r.state = ${RUN_STATE.leased}`,
+)
+const REPEATED = statement(
+  'holders_with_leases',
+  `select u.holder from unnest($1::bigint[]) as u (holder)
+   where exists (select from belfry.runs r where r.holder = u.holder and r.holder < 0 and r.state = ${RUN_STATE.leased})
+     or exists (select from belfry.receipts c where c.holder = u.holder)`,
 )
 
 type Row = [
@@ -47,18 +61,48 @@ const LOOK_AGAIN_MS = 100
  * or recovered. Telling the two apart by time is not: the one that holds our runs may have been opened after the statement
  * was timed, and left alone it would commit leases that nobody performs.
  */
-export async function recoverLeases(
+export function recoverLeases(
   deps: { db: Database; logger: Logger },
   lost: { holder: string; backendPid: number },
   signal: AbortSignal,
 ): Promise<Lease[]> {
+  return whenGone(deps, lost.backendPid, signal, async () => {
+    await unpackHolders(deps.db, [lost.holder])
+    return (await deps.db.query<Row>(LEASES_OF, [lost.holder])).map((row) => leaseOf(row, lost.holder))
+  })
+}
+
+/** The same for a statement that leased for several remote calls. */
+export function recoverRemoteLeases(
+  deps: { db: Database; logger: Logger },
+  lost: { holders: readonly string[]; backendPid: number },
+  signal: AbortSignal,
+): Promise<Lease[]> {
+  return whenGone(deps, lost.backendPid, signal, () => leasesOfCalls(deps.db, lost.holders))
+}
+
+/** What these remote calls hold, as rows. */
+export async function leasesOfCalls(db: Database, holders: readonly string[]): Promise<Lease[]> {
+  await unpackHolders(db, holders)
+  const rows = await db.query<[...Row, string]>(REMOTE_LEASES_OF, [numbers(holders)])
+  return rows.map((row) => leaseOf(row.slice(0, -1) as Row, row.at(-1) as string))
+}
+
+/** Those of these remote calls that hold something. */
+export async function callsWithLeases(db: Queryable, holders: readonly string[]): Promise<Set<string>> {
+  return new Set((await db.query<[string]>(REPEATED, [numbers(holders)])).flat())
+}
+
+async function whenGone(
+  deps: { db: Database; logger: Logger },
+  backendPid: number,
+  signal: AbortSignal,
+  read: () => Promise<Lease[]>,
+): Promise<Lease[]> {
   while (!signal.aborted) {
     try {
-      const still = await deps.db.query(TERMINATE, [lost.backendPid])
-      if (still.length === 0) {
-        await unpackHolders(deps.db, [lost.holder])
-        return (await deps.db.query<Row>(LEASES_OF, [lost.holder])).map((row) => leaseOf(row, lost.holder))
-      }
+      const still = await deps.db.query(TERMINATE, [backendPid])
+      if (still.length === 0) return await read()
     } catch (error) {
       deps.logger.debug('the database does not answer yet', { error })
     }

@@ -1,11 +1,11 @@
 import type { Definition } from '../../job/definition.ts'
 import { runIdOf } from '../../job/ids.ts'
+import type { LogLevel } from '../../leases/attempt-logs.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { CallerTransaction } from '../../store/database.ts'
+import type { Progress } from '../left-behind.ts'
 import { verdicts } from './verdict.ts'
-
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** What the run may ask of the engine while it is being performed. */
 export interface RunServices {
@@ -13,6 +13,7 @@ export interface RunServices {
   renew(run: ActiveRun): Promise<void>
   readCheckpoint(run: ActiveRun): Promise<unknown>
   saveCheckpoint(run: ActiveRun, value: unknown): Promise<void>
+  saveProgress(run: ActiveRun, progress: Progress): Promise<void>
   log(run: ActiveRun, level: LogLevel, message: string): void
   completeIn(run: ActiveRun, tx: CallerTransaction, result: unknown): Promise<void>
 }
@@ -109,6 +110,11 @@ export class ActiveRun {
   checkpoint(value: unknown): Promise<void>
   checkpoint(...value: [unknown?]): Promise<unknown> {
     return value.length === 0 ? this.#services.readCheckpoint(this) : this.#services.saveCheckpoint(this, value[0])
+  }
+
+  /** How far it is, from 0 to 1, for whoever looks at the run. */
+  progress(value: number, text?: string): Promise<void> {
+    return this.#services.saveProgress(this, { value, ...(text === undefined ? {} : { text }) })
   }
 
   /** A line in the attempt's log. */

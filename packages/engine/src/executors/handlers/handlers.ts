@@ -1,9 +1,8 @@
+import { claimAsOne } from '../../attempts/claim-as-one.ts'
 import { Claimer, type Taker } from '../../attempts/claimer.ts'
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
-import { withPayload } from '../../attempts/run-payloads.sql.ts'
-import type { Definition } from '../../job/definition.ts'
-import { DELIVERY, OUTCOME } from '../../job/states.ts'
+import { DELIVERY } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
@@ -16,6 +15,7 @@ import { pause } from '../../runtime/pause.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
+import { releaseOf, Startable } from '../startable.ts'
 import type { ActiveRun } from './active-run.ts'
 import { type Handler, HandlerPool } from './handler-pool.ts'
 import { type End, failed, givenUp, type Judge, judge } from './judge.ts'
@@ -50,6 +50,7 @@ const RETRY_PAUSE_MS = 200
 export class Handlers implements DirectLeases {
   readonly #deps: HandlersDeps
   readonly #support: RunSupport
+  readonly #startable: Startable
   readonly #serving = new Map<number, Serving>()
   /** Handlers that ended after `completeIn`, while the engine looks whether their transaction was committed. */
   readonly #looking = new Set<Promise<void>>()
@@ -58,6 +59,7 @@ export class Handlers implements DirectLeases {
   constructor(deps: HandlersDeps) {
     this.#deps = deps
     this.#support = new RunSupport(deps)
+    this.#startable = new Startable({ ...deps, end: (finish) => this.#end(finish) })
   }
 
   get queueIds(): number[] {
@@ -92,9 +94,9 @@ export class Handlers implements DirectLeases {
       credit: () => pool.credit(),
       freeSlots: () => pool.freeSlots(),
       wantsMore: () => pool.wantsMore(),
-      take: (leases) => this.deliver(leases),
+      lease: (wanted) => claimAsOne(this.#deps, queueId, wanted, (leases) => this.deliver(leases)),
     }
-    const claimer = new Claimer(taker, this.#deps)
+    const claimer = new Claimer(taker)
     const loop = new Loop(`claimer of queue ${queueId}`, claimer, this.#deps)
     pool.paused = this.#pausedQueueIds.has(queueId)
     this.#serving.set(queueId, { pool, claimer, loop })
@@ -146,56 +148,15 @@ export class Handlers implements DirectLeases {
     this.#serving.get(queueId)?.pool.unreserve(1)
   }
 
-  /** Takes leases that are durable already. They are never dropped: without a definition they end as invalid. */
+  /** Takes leases that are durable already. */
   async deliver(leases: Lease[]): Promise<void> {
-    const unknown = leases.filter((lease) => lease.definition === null)
-    if (unknown.length > 0 && !(await this.#define(unknown))) {
-      // Stopping while the database is away: nothing is known of these, so they are given back, not judged.
-      for (const lease of leases) this.#end(releaseOf(lease, this.#deps.clock.now()))
-      return
-    }
     const byQueue = new Map<number, Lease[]>()
-    for (const lease of leases) {
-      const now = this.#deps.clock.now()
-      if (lease.ownPayload && lease.definition) lease.definition = withPayload(lease.definition, lease.ownPayload)
-      if (lease.definition === null) {
-        this.#end({
-          ...endOf(lease, now),
-          outcome: OUTCOME.canceled,
-          failureClass: 'canceled',
-          error: 'the job no longer exists',
-        })
-        continue
-      }
-      if (startsTooLate(lease.definition, lease.nominalAt, now)) {
-        this.#end({
-          ...endOf(lease, now),
-          outcome: OUTCOME.skipped,
-          failureClass: 'start_deadline',
-          error: 'not started by its deadline',
-        })
-        continue
-      }
+    for (const lease of await this.#startable.of(leases)) {
       const list = byQueue.get(lease.queueId)
       if (list) list.push(lease)
       else byQueue.set(lease.queueId, [lease])
     }
     for (const [queueId, list] of byQueue) this.#serving.get(queueId)?.pool.accept(list)
-  }
-
-  async #define(leases: Lease[]): Promise<boolean> {
-    const { definitions, stopping, logger } = this.#deps
-    while (!stopping.aborted) {
-      try {
-        const found = await definitions.of(leases)
-        for (const lease of leases) lease.definition = found.get(lease.jobId) ?? null
-        return true
-      } catch (error) {
-        logger.debug('definitions cannot be read yet', { error })
-        await pause(RETRY_PAUSE_MS)
-      }
-    }
-    return false
   }
 
   #finish(run: ActiveRun, end: End, judges: Judge): void {
@@ -261,27 +222,3 @@ export class Handlers implements DirectLeases {
     await this.#support.drained()
   }
 }
-
-/** Most definitions have no start deadline, and are not parsed to find that out. */
-function startsTooLate(definitionJson: string, nominalAt: Instant, now: Instant): boolean {
-  if (!definitionJson.includes('"startDeadlineMs":')) return false
-  const { startDeadlineMs } = JSON.parse(definitionJson) as Definition
-  return startDeadlineMs !== undefined && now - nominalAt > startDeadlineMs
-}
-
-const endOf = (lease: Lease, now: number) =>
-  ({ kind: 'ended', fence: lease, startedAt: null, finishedAt: now, statusCode: null, result: null }) as const
-
-const releaseOf = (lease: Lease, now: number): Finish => ({
-  kind: 'goes_on',
-  fence: lease,
-  startedAt: null,
-  finishedAt: now,
-  outcome: OUTCOME.released,
-  failureClass: null,
-  statusCode: null,
-  error: null,
-  counted: false,
-  nextDueAt: now,
-  turn: null,
-})

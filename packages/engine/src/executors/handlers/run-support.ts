@@ -1,20 +1,17 @@
 import { completeIn } from '../../attempts/complete-in.sql.ts'
 import { BelfryError } from '../../errors.ts'
-import { appendLogs, type LogLine } from '../../leases/attempt-logs.sql.ts'
-import { readCheckpoint, saveCheckpoint } from '../../leases/checkpoints.sql.ts'
+import { appendLogs, type LogLevel, type LogLine, MAX_LOG_LINES } from '../../leases/attempt-logs.sql.ts'
+import { readCheckpoints } from '../../leases/checkpoints.sql.ts'
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
+import { keepCheckpoints } from '../../leases/keep-checkpoints.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { withoutNul } from '../../store/arrays.ts'
 import { type CallerTransaction, type Database, inCallerTransaction } from '../../store/database.ts'
-import type { ActiveRun, LogLevel, RunServices } from './active-run.ts'
+import { checkpointJson, logMessage, type Progress, progressJson } from '../left-behind.ts'
+import type { ActiveRun, RunServices } from './active-run.ts'
 import { resultJson } from './judge.ts'
-
-const MAX_CHECKPOINT_BYTES = 65_536
-const MAX_LINES = 1_000
-const MAX_MESSAGE_CHARACTERS = 8_192
 
 interface RunSupportDeps {
   db: Database
@@ -59,38 +56,43 @@ export class RunSupport implements RunServices {
     if (held.cancelRequested) run.abort('canceled')
   }
 
-  readCheckpoint(run: ActiveRun): Promise<unknown> {
-    return readCheckpoint(this.#deps.db, run.lease)
+  async readCheckpoint(run: ActiveRun): Promise<unknown> {
+    const [found] = await readCheckpoints(this.#deps.db, [run.lease])
+    return found && JSON.parse(found.json)
   }
 
-  async saveCheckpoint(run: ActiveRun, value: unknown): Promise<void> {
-    const json = JSON.stringify(value)
-    if (json === undefined) throw new BelfryError('invalid_argument', 'a checkpoint must be a JSON value')
-    if (Buffer.byteLength(json) > MAX_CHECKPOINT_BYTES) {
-      throw new BelfryError('payload_too_large', `a checkpoint may have at most ${MAX_CHECKPOINT_BYTES} bytes as JSON`)
-    }
+  saveCheckpoint(run: ActiveRun, value: unknown): Promise<void> {
+    return this.#leave(run, { value: checkpointJson(value), progress: null })
+  }
+
+  saveProgress(run: ActiveRun, progress: Progress): Promise<void> {
+    return this.#leave(run, { value: null, progress: progressJson(progress) })
+  }
+
+  async #leave(run: ActiveRun, left: { value: string | null; progress: string | null }): Promise<void> {
     run.checkpointed = true
     await this.#deps.receipts.makeRows([run.lease])
-    if ((await saveCheckpoint(this.#deps.db, run.lease, json)) === 'ok') return
+    if ((await keepCheckpoints(this.#deps.db, [{ fence: run.lease, ...left }])).size === 0) return
     run.abort('lease_lost')
     throw new BelfryError('lease_lost', `the lease of run ${run.id}, attempt ${run.attempt}, is no longer live`)
   }
 
   log(run: ActiveRun, level: LogLevel, message: string): void {
     const line = (this.#lines.get(run) ?? 0) + 1
-    if (line > MAX_LINES) return
+    if (line > MAX_LOG_LINES) return
     this.#lines.set(run, line)
-    const { shard, jobId, nominalAt, attempt } = run.lease
-    const text = line === MAX_LINES ? 'further lines of this attempt are left out' : message
+    const { shard, jobId, nominalAt, attempt, tenantId } = run.lease
+    const text = line === MAX_LOG_LINES ? 'further lines of this attempt are left out' : message
     this.#logs.push({
       shard,
       jobId,
       nominalAt,
       attempt,
+      tenantId,
       line,
       level,
       loggedAt: this.now(),
-      message: withoutNul(String(text).slice(0, MAX_MESSAGE_CHARACTERS)).toWellFormed(),
+      message: logMessage(text),
     })
   }
 
