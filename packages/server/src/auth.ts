@@ -1,8 +1,9 @@
 import { timingSafeEqual } from 'node:crypto'
-import { BelfryError, type Tenant } from '@belfry/engine'
+import { BelfryError } from '@belfry/engine'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { Limiter } from './rate-limit.ts'
 import type { Scope, Service } from './service.ts'
+import type { TenantWithWorkers } from './tenant-workers.ts'
 
 /** Who asks, for whom, and how the change log names them. */
 export interface Caller {
@@ -18,13 +19,13 @@ declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller
     /** The engine, bound to the caller's tenant. */
-    tenant: Tenant
+    tenant: TenantWithWorkers
     /** The engine as a whole: for routes of scope `admin`, which check for themselves what they may touch. */
     service: Service
   }
   interface FastifyContextConfig {
-    /** What a key must be allowed to do; null: no key is needed. */
-    scope: Scope | null
+    /** What a key must be allowed to do, or what of it one is enough; null: no key is needed. */
+    scope: Scope | readonly Scope[] | null
   }
 }
 
@@ -54,25 +55,27 @@ export class Auth {
     this.#adminKey = options.adminKey === null ? null : Buffer.from(options.adminKey)
   }
 
-  /** The hook of a route that needs a key with this scope. It runs before the body is read. */
-  hookFor(scope: Scope) {
+  /** The hook of a route that needs a key with one of these scopes. It runs before the body is read. */
+  hookFor(scope: Scope | readonly Scope[]) {
+    const wanted = [scope].flat()
     return (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void => {
       const service = this.#options.service()
       if (service === null) {
         done(new BelfryError('database_unavailable', 'this node is starting and waits for its database'))
         return
       }
-      this.#admit(service, request, reply, scope).then(() => done(), done)
+      this.#admit(service, request, reply, wanted).then(() => done(), done)
     }
   }
 
-  async #admit(service: Service, request: FastifyRequest, reply: FastifyReply, scope: Scope): Promise<void> {
+  async #admit(service: Service, request: FastifyRequest, reply: FastifyReply, wanted: Scope[]): Promise<void> {
     const caller = await this.#callerOf(service, request)
-    if (!allows(caller.scopes, scope)) throw new BelfryError('forbidden', `this needs a key with scope ${scope}`)
+    if (!wanted.some((scope) => allows(caller.scopes, scope)))
+      throw new BelfryError('forbidden', `this needs a key with scope ${wanted.join(' or ')}`)
     await this.#options.limiter.admit(service, caller, reply)
     request.caller = caller
     request.service = service
-    request.tenant = service.tenant(caller)
+    request.tenant = service.tenant(caller) as TenantWithWorkers
   }
 
   async #callerOf(service: Service, request: FastifyRequest): Promise<Caller> {

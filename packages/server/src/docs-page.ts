@@ -67,7 +67,7 @@ function article({ method, path, operation }: Entry, document: OpenApiDocument):
   const scope = operation['x-belfry-scope']
   const [content] = Object.values(requestBody?.content ?? {})
   return `<article id="${operationId}">
-<header><h3>${escaped(summary)}</h3><span class="method ${method}">${method.toUpperCase()}</span><span class="path">${escaped(path)}</span><span class="scope">${scope === null ? 'no key' : `scope ${scope}`}</span></header>
+<header><h3>${escaped(summary)}</h3><span class="method ${method}">${method.toUpperCase()}</span><span class="path">${escaped(path)}</span><span class="scope">${scope === null ? 'no key' : `scope ${[scope].flat().join(' or ')}`}</span></header>
 ${description === undefined ? '' : paragraphs(description)}
 ${parameterList(
   'In the address',

@@ -54,7 +54,8 @@ export interface Operation {
   parameters?: Parameter[]
   requestBody?: { required?: boolean; content: Record<string, Content> }
   responses: Record<string, Answer>
-  'x-belfry-scope': Scope | null
+  /** Of several, one is enough. */
+  'x-belfry-scope': Scope | readonly Scope[] | null
   'x-optional-body'?: boolean
 }
 

@@ -6,7 +6,6 @@ import { DOCS_POLICY, docsPage } from './docs-page.ts'
 import { liftNamed } from './openapi-components.ts'
 import type { OpenApiDocument, Operation } from './openapi-document.ts'
 import { problem } from './schemas/problem.ts'
-import type { Scope } from './service.ts'
 import { isOptionalBody } from './validation.ts'
 
 const VERSION = '1.0.0'
@@ -61,8 +60,7 @@ export function openApiRoutes(app: App): void {
 
 /** What every operation may answer beside what it declares, and what makes it do so. */
 function errorsOf(operation: Operation): ErrorCode[] {
-  const scope: Scope | null = operation['x-belfry-scope']
-  const keyed: ErrorCode[] = scope === null ? [] : ['unauthorized', 'forbidden', 'rate_limited']
+  const keyed: ErrorCode[] = operation['x-belfry-scope'] === null ? [] : ['unauthorized', 'forbidden', 'rate_limited']
   const named: ErrorCode[] = operation.parameters?.some((parameter) => parameter.in === 'path') ? ['not_found'] : []
   const bodied: ErrorCode[] = operation.requestBody
     ? ['invalid_json', 'body_too_large', 'unsupported_media_type', 'request_timeout']

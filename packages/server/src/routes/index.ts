@@ -11,8 +11,10 @@ import { jobBatchRoutes } from './job-batches.ts'
 import { jobChangeRoutes } from './job-changes.ts'
 import { jobRunRoutes } from './job-runs.ts'
 import { jobRoutes } from './jobs.ts'
+import { leaseRoutes } from './leases.ts'
 import { nodeRoutes } from './nodes.ts'
 import { payloadRoutes } from './payloads.ts'
+import { queueScaleRoutes } from './queue-scale.ts'
 import { queueRoutes } from './queues.ts'
 import { runRoutes } from './runs.ts'
 import { secretRoutes } from './secrets.ts'
@@ -20,6 +22,7 @@ import { signingKeyRoutes } from './signing-keys.ts'
 import { statsRoutes } from './stats.ts'
 import { tenantRoutes } from './tenants.ts'
 import { whoamiRoutes } from './whoami.ts'
+import { workerRoutes } from './workers.ts'
 
 export interface RouteDeps {
   limiter: Limiter
@@ -38,6 +41,9 @@ export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): voi
   runRoutes(app, clock)
   deadLetterRoutes(app)
   queueRoutes(app)
+  queueScaleRoutes(app)
+  leaseRoutes(app)
+  workerRoutes(app)
   payloadRoutes(app)
   secretRoutes(app)
   signingKeyRoutes(app)

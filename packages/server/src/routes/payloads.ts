@@ -31,7 +31,7 @@ export function payloadRoutes(app: App): void {
   app.get(
     '/v1/payloads/:ref',
     {
-      config: { scope: 'read' },
+      config: { scope: ['read', 'worker'] },
       schema: {
         tags,
         summary: 'Get the bytes of a payload, with the content type they came with',

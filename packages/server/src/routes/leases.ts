@@ -1,0 +1,164 @@
+import { BelfryError, type Complaint } from '@belfry/engine'
+import type { FastifyReply } from 'fastify'
+import { type Static, Type } from 'typebox'
+import type { App } from '../app.ts'
+import { MAX_COMPLAINTS, refusal } from '../complaints.ts'
+import { readDuration } from '../duration.ts'
+import {
+  completeAnswer,
+  completeBody,
+  DEFAULT_LEASE_MS,
+  heartbeatAnswer,
+  heartbeatBody,
+  leaseAnswer,
+  leaseBody,
+  releaseAnswer,
+  releaseBody,
+} from '../schemas/lease.ts'
+import { queueName } from '../schemas/queue.ts'
+
+const BODY_LIMIT_BYTES = 8_388_608
+/** As far as any time may be away. */
+const MAX_RETRY_MS = 36_525 * 86_400_000
+
+const tags = ['Leases']
+const config = { scope: 'worker' } as const
+
+/** What workers call. One item that makes no sense to the engine gets its own answer and stops no other. */
+export function leaseRoutes(app: App): void {
+  const polls = openPolls(app)
+
+  app.post(
+    '/v1/queues/:queue/lease',
+    {
+      config,
+      schema: {
+        tags,
+        summary: 'Lease runs of a queue; waits for some if there are none',
+        description:
+          'A long poll: it answers as soon as something is ready, or after `waitMs` with none. Whatever is leased must be completed, released, or kept with heartbeats; else somebody else gets it.',
+        params: Type.Object({ queue: queueName }, { additionalProperties: false }),
+        body: leaseBody,
+        response: { 200: leaseAnswer },
+      },
+    },
+    async ({ tenant, params, body }, reply) => {
+      const poll = polls.open(reply)
+      try {
+        return await tenant.workers.lease(params.queue, leaseCall(body), poll.signal)
+      } finally {
+        poll.close()
+      }
+    },
+  )
+
+  app.post(
+    '/v1/leases/heartbeat',
+    {
+      config,
+      bodyLimit: BODY_LIMIT_BYTES,
+      schema: {
+        tags,
+        summary: 'Keep leases, and leave checkpoints, progress and log lines',
+        description: 'Concerns the tokens that it lists and no others. May be repeated as it is.',
+        body: heartbeatBody,
+        response: { 200: heartbeatAnswer },
+      },
+    },
+    ({ tenant, body }) => tenant.workers.heartbeat(body.workerId, body.leases),
+  )
+
+  app.post(
+    '/v1/leases/complete',
+    {
+      config,
+      bodyLimit: BODY_LIMIT_BYTES,
+      schema: {
+        tags,
+        summary: 'Say how attempts ended',
+        description: 'May be repeated as it is: what was completed as it says is answered with `ok` again.',
+        body: completeBody,
+        response: { 200: completeAnswer },
+      },
+    },
+    async ({ tenant, body }) => ({ results: await tenant.workers.complete(body.workerId, readResults(body.results)) }),
+  )
+
+  app.post(
+    '/v1/leases/release',
+    {
+      config,
+      bodyLimit: BODY_LIMIT_BYTES,
+      schema: {
+        tags,
+        summary: 'Give leases back; that counts as no failure',
+        body: releaseBody,
+        response: { 200: releaseAnswer },
+      },
+    },
+    async ({ tenant, body }) => ({
+      leases: await tenant.workers.release(
+        body.workerId,
+        body.leases.map(({ token }) => token),
+      ),
+    }),
+  )
+}
+
+/** Polls that wait. Each ends when its client is gone, and all of them when the server stops. */
+function openPolls(app: App) {
+  const open = new Set<AbortController>()
+  let isStopping = false
+  app.addHook('preClose', async () => {
+    isStopping = true
+    for (const poll of open) poll.abort()
+  })
+  return {
+    open({ raw }: FastifyReply): { signal: AbortSignal; close(): void } {
+      const poll = new AbortController()
+      const hangUp = () => poll.abort()
+      open.add(poll)
+      // The response is closed when the connection is, not when the request has been read.
+      raw.once('close', hangUp)
+      if (isStopping || raw.destroyed) poll.abort()
+      return {
+        signal: poll.signal,
+        close: () => {
+          raw.off('close', hangUp)
+          open.delete(poll)
+        },
+      }
+    },
+  }
+}
+
+function leaseCall(body: Static<typeof leaseBody>) {
+  const { workerId, max = 1, waitMs = 0, leaseMs = DEFAULT_LEASE_MS, requestId, prefetch = 0 } = body
+  if (prefetch > max) throw refusal([{ path: 'prefetch', message: `must be at most max, which is ${max}` }])
+  return { workerId, max, waitMs, leaseMs, prefetch, ...(requestId === undefined ? {} : { requestId }) }
+}
+
+type Result = Static<typeof completeBody>['results'][number]
+
+/** Durations become milliseconds; what is wrong is said of all of them. */
+function readResults(results: Result[]) {
+  const complaints: Complaint[] = []
+  const read = results.map(({ retryIn, ...result }, i) => {
+    const retryInMs = retryIn === undefined ? undefined : readRetry(retryIn, `results[${i}].retryIn`, complaints)
+    if (result.status === 'snoozed' && retryIn === undefined)
+      complaints.push({ path: `results[${i}].retryIn`, message: 'is missing: say until when it is snoozed' })
+    return retryInMs === undefined ? result : { ...result, retryInMs }
+  })
+  if (complaints.length > 0) throw refusal(complaints.slice(0, MAX_COMPLAINTS))
+  return read
+}
+
+function readRetry(text: string, path: string, complaints: Complaint[]): number | undefined {
+  try {
+    return readDuration(path, text, MAX_RETRY_MS)
+  } catch (error) {
+    if (!(error instanceof BelfryError)) throw error
+    complaints.push(...error.complaints)
+    return undefined
+  }
+}
