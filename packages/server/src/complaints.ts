@@ -110,14 +110,32 @@ function valueAt(value: unknown, pointer: string): unknown {
 }
 
 /** PostgreSQL's text holds neither NUL nor half of a surrogate pair; such a text is refused before it comes near one. */
-export function findUnstorable(value: unknown, path = ''): Complaint | null {
+export const findUnstorable = (value: unknown): Complaint | null => (isStorable(value) ? null : unstorableIn(value, ''))
+
+const isStorableText = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
+
+/** Without paths, which cost more than the look at the texts. */
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'string') return isStorableText(value)
+  if (typeof value !== 'object' || value === null) return true
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (!isStorable(value[i])) return false
+    return true
+  }
+  for (const key in value) {
+    if (!isStorableText(key) || !isStorable((value as Record<string, unknown>)[key])) return false
+  }
+  return true
+}
+
+function unstorableIn(value: unknown, path: string): Complaint | null {
   if (typeof value === 'string') {
-    if (value.isWellFormed() && !value.includes('\0')) return null
+    if (isStorableText(value)) return null
     return { path, message: 'contains a NUL character or half of a surrogate pair, which cannot be stored' }
   }
   if (typeof value !== 'object' || value === null) return null
   for (const [key, member] of Object.entries(value)) {
-    const found = findUnstorable(key, path) ?? findUnstorable(member, joined(path, key))
+    const found = unstorableIn(key, path) ?? unstorableIn(member, joined(path, key))
     if (found !== null) return found
   }
   return null

@@ -36,6 +36,8 @@ class Known {
         for (let i = 0; i < OF_EACH_KIND; i++) known.add(kind, await make(owner))
       }
     }
+    // Where most of the jobs are, so that leases have something to give.
+    known.add('queues', 'emails')
     return known
   }
 
@@ -44,11 +46,24 @@ class Known {
     this.#byKind.set(kind, [value, ...values].slice(0, REMEMBERED))
   }
 
+  inBodies(name: string): readonly string[] {
+    return name === 'token' ? (this.#byKind.get('tokens') ?? []) : []
+  }
+
   of(operation: Operation, name: string): string[] | undefined {
     const isInPath = operation.parameters.some((one) => one.name === name && one.in === 'path')
     const kind = isInPath ? thingOf(operation, name).kind : thingOfQuery(name)?.kind
     return kind === undefined ? undefined : this.#byKind.get(kind)
   }
+}
+
+/** What answers say of what has been made. */
+interface Made {
+  jobId?: string
+  jobs?: { jobId: string }[]
+  runId?: string
+  runs?: { token: string }[]
+  payloadRef?: string
 }
 
 interface Stored {
@@ -89,18 +104,24 @@ function remember({ method, target, bytes }: FuzzRequest, { status, body }: RawA
     for (const jobId of (JSON.parse(body) as { jobIds: string[] }).jobIds) stored.deleted.add(jobId)
   if (method === 'DELETE') stored.deleted.add(/^\/v1\/jobs\/([^/?]+)/.exec(target)?.[1] ?? '')
   if (!body.startsWith('{') || method === 'GET') return
-  const made = JSON.parse(body) as { jobId?: string; jobs?: { jobId: string }[]; runId?: string; payloadRef?: string }
+  const made = JSON.parse(body) as Made
   for (const { jobId } of [made as { jobId?: string }, ...(Array.isArray(made.jobs) ? made.jobs : [])]) {
     if (jobId === undefined) continue
     stored.acknowledged.add(jobId)
     known.add('jobs', jobId)
   }
   if (made.runId !== undefined) known.add('runs', made.runId)
+  for (const { token } of made.runs ?? []) known.add('tokens', token)
   if (made.payloadRef !== undefined) known.add('payloads', made.payloadRef)
 }
 
 async function fuzz({ api, known, ownTenantId }: Awaited<ReturnType<typeof setup>>) {
-  const maker = new RequestMaker({ document, key: api.adminKey, known: (operation, name) => known.of(operation, name) })
+  const maker = new RequestMaker({
+    document,
+    key: api.adminKey,
+    known: (operation, name) => known.of(operation, name),
+    knownInBodies: (name) => known.inBodies(name),
+  })
   const stored: Stored = { acknowledged: new Set(), deleted: new Set() }
   const statuses = new Map<string, number>()
   const faults: string[] = []

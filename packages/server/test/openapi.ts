@@ -50,7 +50,7 @@ interface PathItem {
   security?: unknown[]
   parameters?: Parameter[]
   requestBody?: { content: Record<string, MediaType> }
-  'x-belfry-scope'?: string | null
+  'x-belfry-scope'?: string | string[] | null
 }
 
 export interface OpenApi {
@@ -65,8 +65,8 @@ export interface Operation {
   method: string
   path: string
   tag: string
-  /** Null: it needs no key. */
-  scope: string | null
+  /** A key needs one of them. Null: it needs no key. */
+  scopes: string[] | null
   parameters: Parameter[]
   /** The content type that is sent, and what must be in it; null if there is no body. */
   body: { contentType: string; schema: Schema } | null
@@ -110,7 +110,7 @@ function operationOf(path: string, method: string, item: PathItem): Operation {
     method: method.toUpperCase(),
     path,
     tag: item.tags?.[0] ?? '',
-    scope: item['x-belfry-scope'] ?? null,
+    scopes: item['x-belfry-scope'] == null ? null : [item['x-belfry-scope']].flat(),
     parameters: (item.parameters ?? []).map(({ example, schema, ...rest }) => ({
       ...rest,
       schema: example === undefined ? schema : { ...schema, example },

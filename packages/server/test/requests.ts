@@ -27,6 +27,8 @@ export interface RequestOptions {
   key: string
   /** Something that exists, for a path or query parameter; undefined if the parameter names nothing. */
   known(operation: Operation, name: string): string[] | undefined
+  /** Something that exists, for a field of a body. */
+  knownInBodies(name: string): readonly string[]
 }
 
 interface Draft {
@@ -48,7 +50,7 @@ export class RequestMaker {
   }
 
   make(operation: Operation, chance: Chance): FuzzRequest {
-    const generator = new Generator(this.#options.document, chance)
+    const generator = new Generator(this.#options.document, chance, this.#options.knownInBodies)
     const value = operation.body && generator.valid(operation.body.schema)
     const draft = this.#draft(operation, chance, generator, value)
     const roll = chance.float()

@@ -118,6 +118,28 @@ const THINGS: Record<string, Thing> = {
     },
     unknown: unknownUuid,
   },
+  workers: {
+    make: async ({ call }) => {
+      const id = unique('worker')
+      expect((await call(`PUT /v1/workers/${id}`, {})).status).toBeLessThan(300)
+      return id
+    },
+    unknown: () => unique('worker'),
+    isNamed: true,
+  },
+  tokens: {
+    make: async (owner) => {
+      const [queue, workerId] = [unique('queue'), unique('worker')]
+      await makeJob(owner, { queue })
+      const lease = { workerId, waitMs: 10_000, leaseMs: 600_000 }
+      const { body } = await owner.call<{ runs: { token: string }[] }>(`POST /v1/queues/${queue}/lease`, lease)
+      // That it was seen is written a little later, and must not look like something that another has changed.
+      const isKnown = async () => (await owner.call(`GET /v1/workers/${workerId}`)).status
+      await expect.poll(isKnown, { timeout: 10_000 }).toBe(200)
+      return body.runs[0]?.token ?? ''
+    },
+    unknown: () => randomBytes(82).toString('base64url'),
+  },
   callbacks: { make: async () => unique('token'), unknown: () => unique('token'), isToken: true },
 }
 
@@ -129,6 +151,8 @@ const IN_BODIES: Record<string, { kind: string; hold(value: string): unknown }> 
   runIds: { kind: 'dead-letters', hold: (value) => [value] },
   payloadRef: { kind: 'payloads', hold: (value) => value },
   tenantId: { kind: 'tenants', hold: Number },
+  leases: { kind: 'tokens', hold: (token) => [{ token }] },
+  results: { kind: 'tokens', hold: (token) => [{ token, status: 'succeeded' }] },
 }
 
 const served = new WeakMap<Api, Set<string>>()
