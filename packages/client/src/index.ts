@@ -16,7 +16,7 @@ export { type ApiErrorCode, BelfryApiError, BelfryConnectionError } from './erro
 export type { Fetch, HttpAnswer, HttpRequest } from './http.ts'
 export type { Pages } from './pages.ts'
 export type { JobPatch, UpdateOptions } from './resources/jobs.ts'
-export type { LeaseAnswer, LeasedRun, LeaseHeartbeat, LeaseInput, LeaseResult } from './resources/leases.ts'
+export type { CompleteAnswer, HeartbeatAnswer, LeaseOutcome, ReleaseAnswer } from './resources/leases.ts'
 export type { PutPayloadOptions } from './resources/payloads.ts'
 export type { GetRunOptions } from './resources/runs.ts'
 export type { CallOptions, ConnectionOptions } from './transport.ts'
@@ -25,14 +25,18 @@ export type {
   Attempt,
   BatchJob,
   Circuit,
+  Completion,
   CreatedJob,
   DeadLetter,
   ErrorCode,
+  Heartbeat,
   HttpTarget,
   InstantInput,
   Job,
   JobChange,
   JobInput,
+  Leased,
+  LeasedRun,
   LogLine,
   MadeApiKey,
   NamedJobInput,
@@ -43,9 +47,12 @@ export type {
   Queue,
   Run,
   RunSummary,
+  Scale,
   Secret,
   SigningKey,
   Stats,
   Tenant,
   WhoAmI,
+  Worker as RegisteredWorker,
+  WorkerInput,
 } from './wire.ts'

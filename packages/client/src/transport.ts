@@ -4,10 +4,7 @@ import type { Fetch, HttpAnswer, HttpRequest } from './http.ts'
 import { apiErrorOf, foreignAnswer } from './problems.ts'
 import { backoffMs, mayRepeat } from './repeating.ts'
 import { pause, type Runtime, systemRuntime } from './runtime/runtime.ts'
-import type { Operations as Generated } from './wire.ts'
-import type { WorkerOperations } from './wire-workers.ts'
-
-type Operations = Generated & WorkerOperations
+import type { Operations } from './wire.ts'
 
 export interface ConnectionOptions {
   /** Where Belfry serves, such as `https://belfry.example.com`. */

@@ -181,6 +181,24 @@ export interface Circuit {
   reason: string
 }
 
+export interface Completion {
+  /** The token of a lease: opaque, and only good for the one attempt. */
+  token: string
+  status: 'succeeded' | 'failed' | 'snoozed' | 'canceled'
+  /** Any JSON; over 64 KiB the run succeeds without it. */
+  result?: unknown
+  error?: {
+    message: string
+    class?: 'timeout' | 'network' | 'http_4xx' | 'http_5xx' | 'rate_limited' | 'handler_error' | 'lost'
+    /** False: it is given up at once, as a dead letter. */
+    retryable?: boolean
+  }
+  /** When the next attempt may start, whatever the backoff says; `snoozed` needs it. */
+  retryIn?: string
+  /** How long the handler worked. */
+  durationMs?: number
+}
+
 export interface CreatedJob {
   /** The id of a job. */
   jobId: string
@@ -213,6 +231,26 @@ export interface DeadLetter {
   jobVersion: number
   failureClass: string | null
   error: string | null
+}
+
+export interface Heartbeat {
+  /** The token of a lease: opaque, and only good for the one attempt. */
+  token: string
+  /** Any JSON of at most 64 KiB, for the next attempt. */
+  checkpoint?: unknown
+  progress?: {
+    value: number
+    text?: string
+  }
+  logs?: Array<{
+    /** Its number in this attempt; one that is sent twice is stored once. Lines after the 1,000th are not. */
+    line?: number
+    level?: 'debug' | 'info' | 'warn' | 'error'
+    /** Cut after 8,192 characters. */
+    message: string
+    /** When; else now. */
+    at?: InstantInput
+  }>
 }
 
 /** An HTTP call: any 2xx answer is a success. */
@@ -456,6 +494,44 @@ export interface JobPatch {
   labels?: Record<string, string>
 }
 
+export interface Leased {
+  runs: LeasedRun[]
+  /** Tokens of runs that this worker holds and that shall stop. */
+  cancelRequested?: string[]
+  /** The worker shall finish what it has and go. */
+  draining?: true
+}
+
+export interface LeasedRun {
+  /** The id of a run: its job, a dot, and its nominal time. */
+  runId: string
+  /** The id of a job. */
+  jobId: string
+  /** The instant it was meant for. */
+  nominalAt: string
+  /** The number of this attempt, from 1. */
+  attempt: number
+  /** How many attempts have failed and counted. */
+  failures: number
+  /** The token of a lease: opaque, and only good for the one attempt. */
+  token: string
+  /** Until when it is held without a heartbeat. */
+  leaseUntil: string
+  /** When the attempt is over whatever happens: heartbeats do not extend it. */
+  deadline: string
+  /** What the job was created with. */
+  payload?: unknown
+  /** Where the payload lies: `GET /v1/payloads/{ref}`. */
+  payloadRef?: string
+  labels?: Record<string, string>
+  /** What an attempt before this one left last. */
+  checkpoint?: unknown
+  /** It is never given to anybody again. */
+  atMostOnce?: true
+  /** W3C trace context. */
+  traceparent: string
+}
+
 export interface LogLine {
   attempt: number
   line: number
@@ -649,6 +725,25 @@ export interface RunSummary {
   finishedAt: string | null
 }
 
+export interface Scale {
+  /** The name of a queue: letters, digits, `.`, `_` and `-`. */
+  queue: string
+  /** How many workers there should be. */
+  workers: number
+  /** How many runs they should perform at once, together. */
+  slots: number
+  /** Runs that wait for a worker; counted up to 100,001. */
+  backlog: number
+  /** Runs that are being performed. */
+  running: number
+  /** How long an attempt took in the last five minutes; null: none has ended, and a second is assumed. */
+  serviceMs: number | null
+  /** Attempts that became due, per second of the last minute. */
+  arrivalsPerSecond: number
+  targetLagMs: number
+  perWorker: number
+}
+
 /** The value is never read back. */
 export interface Secret {
   /** What `{{secret:name}}` calls it. */
@@ -763,6 +858,36 @@ export interface WhoAmI {
   actor: string
   /** Whether this is the installation's own key. */
   installation: boolean
+}
+
+export interface Worker {
+  /** The name of a worker, new with every start: letters, digits, `.`, `_`, `:` and `-`. */
+  id: string
+  /** `draining`: it is leased nothing more. `lost`: it has not been seen for 30 s. */
+  status: 'active' | 'draining' | 'lost'
+  queues: string[]
+  /** How many runs it performs at once, if it said so. */
+  capacity: number | null
+  version: string | null
+  labels: Record<string, string>
+  /** When it was first seen. */
+  startedAt: string
+  /** When it last called. */
+  lastSeenAt: string
+  /** How many runs it held then. */
+  inFlight: number
+}
+
+export interface WorkerInput {
+  /** What it works for. */
+  queues?: string[]
+  /** How many runs it performs at once. */
+  capacity?: number
+  version?: string
+  /** Your own names and values; at most 64. */
+  labels?: Record<string, string>
+  /** True: it is leased nothing more, and told so with its next lease call or heartbeat. */
+  draining?: boolean
 }
 
 /** `GET /healthz`: Whether the process and its database answer. */
@@ -1272,6 +1397,146 @@ export interface PostQueuesByQueuePurge {
   }
 }
 
+/** `GET /v1/queues/{queue}/scale`: How many workers a queue needs now. For autoscalers: `workers` is the number to have. It keeps up with arrivals and works the backlog off within `targetLag`, and is 0 when nothing waits, runs or arrives. */
+export interface GetQueuesByQueueScale {
+  path: {
+    /** The name of a queue: letters, digits, `.`, `_` and `-`. */
+    queue: string
+  }
+  query?: {
+    /** In what time the backlog shall be worked off; default 10 s. */
+    targetLag?: string
+    /** How many runs one worker performs at once; default 10. */
+    perWorker?: number
+  }
+  response: Scale
+}
+
+/** `POST /v1/queues/{queue}/lease`: Lease runs of a queue; waits for some if there are none. A long poll: it answers as soon as something is ready, or after `waitMs` with none. Whatever is leased must be completed, released, or kept with heartbeats; else somebody else gets it. */
+export interface PostQueuesByQueueLease {
+  path: {
+    /** The name of a queue: letters, digits, `.`, `_` and `-`. */
+    queue: string
+  }
+  body: {
+    /** The name of a worker, new with every start: letters, digits, `.`, `_`, `:` and `-`. */
+    workerId: string
+    /** How many runs at most. */
+    max?: number
+    /** How long to wait for the first run, if there is none now. */
+    waitMs?: number
+    /** For how long they are leased; every heartbeat extends a lease by as much. */
+    leaseMs?: number
+    /** Your own name for this call: whoever repeats it gets the same leases again, as far as they are still held. */
+    requestId?: string
+    /** How many of `max` would have to wait at the worker; runs of jobs with `delivery: at_most_once` are only given into the others. */
+    prefetch?: number
+  }
+  response: Leased
+}
+
+/** `POST /v1/leases/heartbeat`: Keep leases, and leave checkpoints, progress and log lines. Concerns the tokens that it lists and no others. May be repeated as it is. */
+export interface PostLeasesHeartbeat {
+  body: {
+    /** The name of a worker, new with every start: letters, digits, `.`, `_`, `:` and `-`. */
+    workerId: string
+    leases: Heartbeat[]
+  }
+  response: {
+    leases: Array<{
+      token: string
+      /** `ok`, `cancel_requested` (stop, and say `canceled`), `lease_lost` or `unknown_token`. */
+      outcome: string
+      /** Until when it is now held. */
+      leaseUntil?: string
+      /** What was left out, such as a result over 64 KiB. */
+      note?: string
+    }>
+    /** The worker shall finish what it has and go. */
+    draining?: true
+  }
+}
+
+/** `POST /v1/leases/complete`: Say how attempts ended. May be repeated as it is: what was completed as it says is answered with `ok` again. */
+export interface PostLeasesComplete {
+  body: {
+    /** The name of a worker, new with every start: letters, digits, `.`, `_`, `:` and `-`. */
+    workerId: string
+    results: Completion[]
+  }
+  response: {
+    results: Array<{
+      token: string
+      /** `ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`. */
+      outcome: string
+      /** What was left out, such as a result over 64 KiB. */
+      note?: string
+    }>
+  }
+}
+
+/** `POST /v1/leases/release`: Give leases back; that counts as no failure. */
+export interface PostLeasesRelease {
+  body: {
+    /** The name of a worker, new with every start: letters, digits, `.`, `_`, `:` and `-`. */
+    workerId: string
+    leases: Array<{
+      /** The token of a lease: opaque, and only good for the one attempt. */
+      token: string
+    }>
+  }
+  response: {
+    leases: Array<{
+      token: string
+      /** `ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`. */
+      outcome: string
+    }>
+  }
+}
+
+/** `GET /v1/workers`: List workers by their ids. */
+export interface GetWorkers {
+  query?: {
+    /** The name of a queue: letters, digits, `.`, `_` and `-`. */
+    queue?: string
+    /** `draining`: it is leased nothing more. `lost`: it has not been seen for 30 s. */
+    status?: 'active' | 'draining' | 'lost'
+    /** How many at most; default 100. A page may have fewer. */
+    limit?: number
+    /** The `nextCursor` of the page before, unchanged. */
+    cursor?: string
+  }
+  response: Page<Worker>
+}
+
+/** `GET /v1/workers/{workerId}`: Get a worker. */
+export interface GetWorkersByWorkerId {
+  path: {
+    /** The name of a worker, new with every start: letters, digits, `.`, `_`, `:` and `-`. */
+    workerId: string
+  }
+  response: Worker
+}
+
+/** `PUT /v1/workers/{workerId}`: Register a worker, or ask one to drain. Fields that are left out stay as they are. Registering is optional: a worker that calls is known without it. To set `draining` alone does not count as having seen it. */
+export interface PutWorkersByWorkerId {
+  path: {
+    /** The name of a worker, new with every start: letters, digits, `.`, `_`, `:` and `-`. */
+    workerId: string
+  }
+  body: WorkerInput
+  response: Worker
+}
+
+/** `DELETE /v1/workers/{workerId}`: Forget a worker; what it has leased stays leased. */
+export interface DeleteWorkersByWorkerId {
+  path: {
+    /** The name of a worker, new with every start: letters, digits, `.`, `_`, `:` and `-`. */
+    workerId: string
+  }
+  response: undefined
+}
+
 /** `GET /v1/payloads/{ref}`: Get the bytes of a payload, with the content type they came with. */
 export interface GetPayloadsByRef {
   path: {
@@ -1582,6 +1847,15 @@ export interface Operations {
   'POST /v1/queues/{queue}/pause': PostQueuesByQueuePause
   'POST /v1/queues/{queue}/resume': PostQueuesByQueueResume
   'POST /v1/queues/{queue}/purge': PostQueuesByQueuePurge
+  'GET /v1/queues/{queue}/scale': GetQueuesByQueueScale
+  'POST /v1/queues/{queue}/lease': PostQueuesByQueueLease
+  'POST /v1/leases/heartbeat': PostLeasesHeartbeat
+  'POST /v1/leases/complete': PostLeasesComplete
+  'POST /v1/leases/release': PostLeasesRelease
+  'GET /v1/workers': GetWorkers
+  'GET /v1/workers/{workerId}': GetWorkersByWorkerId
+  'PUT /v1/workers/{workerId}': PutWorkersByWorkerId
+  'DELETE /v1/workers/{workerId}': DeleteWorkersByWorkerId
   'GET /v1/payloads/{ref}': GetPayloadsByRef
   'DELETE /v1/payloads/{ref}': DeletePayloadsByRef
   'GET /v1/secrets': GetSecrets

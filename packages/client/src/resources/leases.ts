@@ -1,17 +1,33 @@
 import type { CallOptions, Transport } from '../transport.ts'
 import type {
+  Completion,
+  Heartbeat,
+  Leased,
   PostLeasesComplete,
   PostLeasesHeartbeat,
   PostLeasesRelease,
   PostQueuesByQueueLease,
-} from '../wire-workers.ts'
+} from '../wire.ts'
 
-export type LeaseInput = PostQueuesByQueueLease['body']
-export type LeaseAnswer = PostQueuesByQueueLease['response']
-/** One run as a worker gets it. */
-export type LeasedRun = LeaseAnswer['runs'][number]
-export type LeaseHeartbeat = PostLeasesHeartbeat['body']['leases'][number]
-export type LeaseResult = PostLeasesComplete['body']['results'][number]
+type LeaseInput = PostQueuesByQueueLease['body']
+
+/** `lease_lost`: the attempt is over, or somebody else's. */
+export type LeaseOutcome = 'ok' | 'lease_lost' | 'unknown_token'
+
+/** The description says of outcomes only that they are texts. */
+type Told<Item, Outcome> = Omit<Item, 'outcome'> & { outcome: Outcome }
+
+export interface HeartbeatAnswer extends Omit<PostLeasesHeartbeat['response'], 'leases'> {
+  leases: Told<PostLeasesHeartbeat['response']['leases'][number], LeaseOutcome | 'cancel_requested'>[]
+}
+
+export interface CompleteAnswer {
+  results: Told<PostLeasesComplete['response']['results'][number], LeaseOutcome>[]
+}
+
+export interface ReleaseAnswer {
+  leases: Told<PostLeasesRelease['response']['leases'][number], LeaseOutcome>[]
+}
 
 /**
  * What workers are made of, for whoever writes their own; `@belfry/client/worker` has one. Every call may be repeated, and
@@ -24,25 +40,28 @@ export class Leases {
     this.#transport = transport
   }
 
-  /** Runs of a queue, as soon as there are any, or none after `waitMs`. Without a `requestId` it gets one. */
-  lease(queue: string, body: LeaseInput, options?: CallOptions): Promise<LeaseAnswer> {
+  /** Runs of a queue, as soon as there are any, or none after `waitMs`. A call without a `requestId` gets one. */
+  lease(queue: string, body: LeaseInput, options?: CallOptions): Promise<Leased> {
     const asked = { ...body, requestId: body.requestId ?? this.#transport.uniqueId() }
     const nature = { ...options, isRepeatable: true, waitMs: body.waitMs ?? 0 }
     return this.#transport.call('POST /v1/queues/{queue}/lease', { path: { queue }, body: asked }, nature)
   }
 
-  /** Keeps leases alive, and brings checkpoints, progress and logs. */
-  heartbeat(body: PostLeasesHeartbeat['body'], options?: CallOptions): Promise<PostLeasesHeartbeat['response']> {
-    return this.#transport.call('POST /v1/leases/heartbeat', { body }, { ...options, isRepeatable: true })
+  /** Keeps leases alive, and leaves checkpoints, progress and log lines. */
+  heartbeat(body: { workerId: string; leases: Heartbeat[] }, options?: CallOptions): Promise<HeartbeatAnswer> {
+    const nature = { ...options, isRepeatable: true }
+    return this.#transport.call('POST /v1/leases/heartbeat', { body }, nature) as Promise<HeartbeatAnswer>
   }
 
   /** Says how attempts ended. */
-  complete(body: PostLeasesComplete['body'], options?: CallOptions): Promise<PostLeasesComplete['response']> {
-    return this.#transport.call('POST /v1/leases/complete', { body }, { ...options, isRepeatable: true })
+  complete(body: { workerId: string; results: Completion[] }, options?: CallOptions): Promise<CompleteAnswer> {
+    const nature = { ...options, isRepeatable: true }
+    return this.#transport.call('POST /v1/leases/complete', { body }, nature) as Promise<CompleteAnswer>
   }
 
   /** Gives runs back; their `failures` do not rise. */
-  release(body: PostLeasesRelease['body'], options?: CallOptions): Promise<PostLeasesRelease['response']> {
-    return this.#transport.call('POST /v1/leases/release', { body }, { ...options, isRepeatable: true })
+  release(body: { workerId: string; leases: { token: string }[] }, options?: CallOptions): Promise<ReleaseAnswer> {
+    const nature = { ...options, isRepeatable: true }
+    return this.#transport.call('POST /v1/leases/release', { body }, nature) as Promise<ReleaseAnswer>
   }
 }

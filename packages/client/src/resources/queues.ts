@@ -1,7 +1,14 @@
 import { Pages } from '../pages.ts'
 import type { CallOptions, Transport } from '../transport.ts'
-import type { GetQueues, PostQueuesByQueuePause, PostQueuesByQueuePurge, PutQueuesByQueue, Queue } from '../wire.ts'
-import type { GetQueuesByQueueScale } from '../wire-workers.ts'
+import type {
+  GetQueues,
+  GetQueuesByQueueScale,
+  PostQueuesByQueuePause,
+  PostQueuesByQueuePurge,
+  PutQueuesByQueue,
+  Queue,
+  Scale,
+} from '../wire.ts'
 
 /** Where runs wait for workers. */
 export class Queues {
@@ -46,11 +53,7 @@ export class Queues {
   }
 
   /** How many workers it wants: for autoscalers. */
-  scale(
-    queue: string,
-    query: GetQueuesByQueueScale['query'] = {},
-    options?: CallOptions,
-  ): Promise<GetQueuesByQueueScale['response']> {
+  scale(queue: string, query: GetQueuesByQueueScale['query'] = {}, options?: CallOptions): Promise<Scale> {
     return this.#transport.call('GET /v1/queues/{queue}/scale', { path: { queue }, query }, options)
   }
 }
