@@ -11,7 +11,7 @@ export const DEFAULT_LEASE_MS = 30_000
 const MAX_ITEMS = 10_000
 const MAX_TOKEN = 512
 const MAX_DURATION = 100
-const MAX_LINE = 1_000
+const MAX_LINES_PER_CALL = 10_000
 const MAX_PROGRESS_TEXT = 1_000
 
 // Without a pattern: what is no token gets its own answer, and the others of the call get theirs.
@@ -121,7 +121,7 @@ const heartbeatItem = Type.Object(
         { additionalProperties: false, examples: [{ value: 0.5, text: '50 of 100' }] },
       ),
     ),
-    logs: Type.Optional(Type.Array(logLine, { maxItems: MAX_LINE })),
+    logs: Type.Optional(Type.Array(logLine, { maxItems: MAX_LINES_PER_CALL })),
   },
   { title: 'Heartbeat', additionalProperties: false },
 )
