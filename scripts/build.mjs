@@ -125,6 +125,9 @@ function complete(name, draft) {
   // A package whose sources hold no code yet compiles to nothing.
   if (existsSync(join(target, 'src'))) renameSync(join(target, 'src'), join(target, 'dist'))
   else mkdirSync(join(target, 'dist'))
+  // What is plain JavaScript already (a thread that also runs from the sources) stands in a build as it is.
+  for (const file of filesUnder(`packages/${name}/src`).filter((one) => one.endsWith('.mjs')))
+    cpSync(join(root, file), join(target, 'dist', relative(`packages/${name}/src`, file)))
   cpSync(join(source, 'package.json'), join(target, 'package.json'))
   if (existsSync(join(source, 'migrations')))
     cpSync(join(source, 'migrations'), join(target, 'migrations'), { recursive: true })

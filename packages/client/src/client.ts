@@ -57,6 +57,11 @@ export class BelfryClient {
     this.apiKeys = new ApiKeys(transport)
   }
 
+  /** For a worker, whose heartbeats are sent by a thread of their own while its event loop is blocked. */
+  get address(): Transport['address'] {
+    return this.#transport.address
+  }
+
   /** What the key in use may do, and for whom. */
   whoami(options?: CallOptions): Promise<WhoAmI> {
     return this.#transport.call('GET /v1/whoami', {}, options)

@@ -60,6 +60,7 @@ export class Transport {
   readonly #base: string
   readonly #headers: Record<string, string>
   readonly #fetch: Fetch
+  readonly #hasOwnFetch: boolean
   readonly #timeoutMs: number
   readonly #runtime: Runtime
 
@@ -72,9 +73,18 @@ export class Transport {
     }
     // Not `fetch` itself: browsers call it only as a method of the window, and it may be replaced after we were made.
     this.#fetch = options.fetch ?? ((address, request) => globalThis.fetch(address, request))
+    this.#hasOwnFetch = options.fetch !== undefined
     this.#timeoutMs = timeoutMs
     this.retries = retries
     this.#runtime = runtime
+  }
+
+  /**
+   * Where the server is and what says who calls, for a thread that calls it too; null if calls are made by a `fetch` that was
+   * given, since that cannot go along. A getter, so that whoever prints the client does not print its key.
+   */
+  get address(): { url: string; headers: Readonly<Record<string, string>> } | null {
+    return this.#hasOwnFetch ? null : { url: this.#base, headers: this.#headers }
   }
 
   /** For calls that must have an id of their own, so that repeating them is harmless. */

@@ -1,1 +1,9 @@
-export {}
+export type { BatchHandler } from './batch-handler.ts'
+export type { LogLevel } from './lease-calls.ts'
+export type { Logger } from './logger.ts'
+export type { BatchQueueOptions, QueueOptions, SingleQueueOptions, WorkerOptions } from './options.ts'
+export type { RunHandler } from './perform.ts'
+export type { AbortReason, Run } from './run.ts'
+export { RunError } from './run-error.ts'
+export { Verdict, verdicts } from './verdict.ts'
+export { Worker } from './worker.ts'

@@ -1,0 +1,192 @@
+import type { Connection } from './connection.ts'
+import { Ends } from './ends.ts'
+import { Heartbeats } from './heartbeats.ts'
+import { type End, givenUp, type Judgement, judge } from './judge.ts'
+import { Keeper } from './keeper.ts'
+import type { LeaseBoard } from './lease-board.ts'
+import type { HeartbeatAnswer, LeaseAnswer, WorkerClient } from './lease-calls.ts'
+import type { Logger } from './logger.ts'
+import { RemoteRun } from './remote-run.ts'
+import type { AbortReason, Run } from './run.ts'
+import type { ServerClock } from './server-clock.ts'
+import type { Slots } from './slots.ts'
+import type { WorkerRuntime } from './worker-runtime.ts'
+
+interface CustodyDeps {
+  client: WorkerClient
+  workerId: string
+  leaseMs: number
+  connection: Connection
+  runtime: WorkerRuntime
+  serverClock: ServerClock
+  logger: Logger
+  board: LeaseBoard
+  /** A queue's slots may start or take more. */
+  onRoom(slots: Slots): void
+  onDraining(): void
+  onLeaseLost(run: Run): void
+}
+
+/**
+ * Everything this worker holds: a run is in custody from its lease until the server has heard how it ended, and for so long
+ * its lease is kept alive. States: waiting for a slot → active → ended (the server does not know yet) → over.
+ */
+export class Custody {
+  readonly #deps: CustodyDeps
+  readonly #heartbeats: Heartbeats
+  readonly #keeper: Keeper
+  readonly #ends: Ends
+  readonly #slotsOf = new WeakMap<RemoteRun, Slots>()
+
+  constructor(deps: CustodyDeps) {
+    this.#deps = deps
+    this.#heartbeats = new Heartbeats({
+      ...deps,
+      onLost: (run) => this.#lost(run),
+      onCancel: (run) => this.#cancel(run),
+      onRenewed: () => this.#refill(),
+    })
+    this.#keeper = new Keeper({
+      ...deps,
+      heartbeats: this.#heartbeats,
+      giveUp: (run, reason) => this.#giveUp(run, reason),
+    })
+    this.#ends = new Ends({
+      ...deps,
+      onLeaseLost: (run) => this.#sayLost(run),
+      onSettled: (run) => this.#settled(run),
+    })
+  }
+
+  get size(): number {
+    return this.#keeper.size
+  }
+
+  start(): void {
+    this.#keeper.start()
+  }
+
+  /** Leases have come: into slots, or back if they cannot be performed here. */
+  take(answer: LeaseAnswer, slots: Slots, isStopping: boolean): void {
+    const { serverClock, leaseMs, runtime } = this.#deps
+    const services = {
+      now: () => serverClock.now(),
+      beat: (run: RemoteRun) => this.#heartbeats.beat(run),
+      noted: (run: RemoteRun) => this.#heartbeats.noted(run),
+    }
+    const monotonicMs = runtime.monotonicMs()
+    const taken: RemoteRun[] = []
+    let free = slots.freeSlots()
+    for (const leased of answer.runs) {
+      const run = new RemoteRun(leased, services, monotonicMs)
+      if (run.leaseUntil < run.deadlineAt) serverClock.observe(run.leaseUntil - leaseMs)
+      this.#slotsOf.set(run, slots)
+      this.#keeper.hold(run)
+      // Work that may be done at most once does not wait here: dying with it before it begins would lose it.
+      if (isStopping || (run.atMostOnce && free <= 0)) this.#tell(run, 'release')
+      else taken.push(run)
+      free--
+    }
+    slots.accept(taken)
+    for (const token of answer.cancelRequested ?? []) {
+      const run = this.#keeper.of(token)
+      if (run) this.#cancel(run)
+    }
+  }
+
+  /** A handler has ended. */
+  ended(run: RemoteRun, end: End): void {
+    this.#tell(run, judge(run, end, this.#workedMs(run)))
+  }
+
+  /** What the thread heard while this one was blocked. */
+  heard(answer: HeartbeatAnswer): void {
+    for (const outcome of answer.leases) {
+      const run = this.#keeper.of(outcome.token)
+      if (run) this.#heartbeats.apply(run, outcome)
+    }
+    this.#refill()
+  }
+
+  release(runs: readonly RemoteRun[]): void {
+    for (const run of runs) this.#tell(run, 'release')
+  }
+
+  /** The worker stops and will not wait longer for these. */
+  abandon(runs: Iterable<RemoteRun>, slots: Slots): void {
+    for (const run of runs) {
+      this.#tell(run, givenUp(run, this.#workedMs(run)))
+      slots.giveUp(run, 'stopping')
+    }
+  }
+
+  /** Ends when the server has heard of everything that has ended. */
+  drained(): Promise<void> {
+    return this.#ends.drained()
+  }
+
+  async end(): Promise<void> {
+    this.#keeper.stop()
+    this.#ends.end()
+    await this.#heartbeats.end()
+  }
+
+  #tell(run: RemoteRun, judgement: Judgement): void {
+    run.state = 'ended'
+    const slots = this.#slotsOf.get(run)
+    if (slots) slots.unsent++
+    const tell = () => this.#ends.tell(run, judgement)
+    // What it noted goes first: once the lease is closed nothing more is taken.
+    if (run.hasOpenNotes) this.#heartbeats.beat(run).then(tell, tell)
+    else tell()
+  }
+
+  #settled(run: RemoteRun): void {
+    run.state = 'over'
+    this.#keeper.drop(run)
+    const slots = this.#slotsOf.get(run)
+    if (!slots) return
+    slots.unsent--
+    this.#deps.onRoom(slots)
+  }
+
+  #cancel(run: RemoteRun): void {
+    if (run.aborted) return
+    run.abort('canceled')
+    if (run.state !== 'waiting') return
+    const completion = { token: run.token, status: 'canceled', error: { message: 'canceled before it began' } } as const
+    this.#tell(run, { completion, bytes: 250 })
+  }
+
+  #lost(run: RemoteRun): void {
+    this.#giveUp(run, 'lease_lost')
+    this.#sayLost(run)
+  }
+
+  #giveUp(run: RemoteRun, reason: AbortReason): void {
+    this.#keeper.drop(run)
+    run.abort(reason)
+    run.state = 'over'
+    this.#slotsOf.get(run)?.giveUp(run, reason)
+  }
+
+  #sayLost(run: RemoteRun): void {
+    const { logger, onLeaseLost } = this.#deps
+    logger.warn('a lease was lost', { runId: run.id, attempt: run.attempt })
+    try {
+      onLeaseLost(run)
+    } catch (error) {
+      logger.error('onLeaseLost threw', { error })
+    }
+  }
+
+  #refill(): void {
+    const all = new Set<Slots>()
+    for (const run of this.#keeper.held) if (run.state === 'waiting') all.add(this.#slotsOf.get(run) as Slots)
+    for (const slots of all) slots.fill()
+  }
+
+  #workedMs(run: RemoteRun): number {
+    return run.startedAt === null ? 0 : this.#deps.runtime.monotonicMs() - run.startedAt
+  }
+}

@@ -1,0 +1,110 @@
+import type { Heartbeats } from './heartbeats.ts'
+import type { LeaseBoard } from './lease-board.ts'
+import type { RemoteRun } from './remote-run.ts'
+import type { AbortReason } from './run.ts'
+import type { ServerClock } from './server-clock.ts'
+import type { WorkerRuntime } from './worker-runtime.ts'
+
+const TICK_MS = 200
+/** The longest time between two heartbeats: they also say that the worker is there, and ask whether a run shall stop. */
+const MAX_PERIOD_MS = 10_000
+/** A handler that ignores its timeout for so long gives its slot back; what it still does is nobody's business. */
+const STUCK_MS = 5_000
+/** The wall clock ran ahead of the other by so much: the machine was asleep. (Or somebody set it; asking is harmless.) */
+const ASLEEP_MS = 1_000
+
+interface KeeperDeps {
+  runtime: WorkerRuntime
+  serverClock: ServerClock
+  heartbeats: Heartbeats
+  board: LeaseBoard
+  leaseMs: number
+  giveUp(run: RemoteRun, reason: AbortReason): void
+}
+
+/**
+ * Watches over everything the worker holds, from its arrival until the server has heard how it ended: has leases renewed at a
+ * third of their length, tells handlers that their time is up, and after a pause of the whole process asks at once what
+ * became of the leases.
+ */
+export class Keeper {
+  readonly #deps: KeeperDeps
+  readonly #held = new Map<string, RemoteRun>()
+  readonly #periodMs: number
+  readonly #tickMs: number
+  #timer: { cancel(): void } | null = null
+  #tickedAt: { monotonicMs: number; wallMs: number } | null = null
+
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps
+    this.#periodMs = Math.min(deps.leaseMs / 3, MAX_PERIOD_MS)
+    this.#tickMs = Math.min(TICK_MS, deps.leaseMs / 15)
+  }
+
+  get size(): number {
+    return this.#held.size
+  }
+
+  get held(): Iterable<RemoteRun> {
+    return this.#held.values()
+  }
+
+  of(token: string): RemoteRun | undefined {
+    return this.#held.get(token)
+  }
+
+  /** Before its handler starts: from here on the lease is kept alive. */
+  hold(run: RemoteRun): void {
+    this.#held.set(run.token, run)
+    run.boardSlot = this.#deps.board.add(run.token)
+  }
+
+  drop(run: RemoteRun): void {
+    if (!this.#held.delete(run.token)) return
+    this.#deps.board.remove(run.boardSlot)
+    run.boardSlot = -1
+  }
+
+  start(): void {
+    this.#timer = this.#deps.runtime.timer(this.#tickMs, () => {
+      this.runOnce()
+      if (this.#timer) this.start()
+    })
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+    this.#timer = null
+  }
+
+  runOnce(): void {
+    const { runtime, serverClock, heartbeats, board, leaseMs, giveUp } = this.#deps
+    this.#noticeSleep()
+    const monotonicMs = runtime.monotonicMs()
+    const now = serverClock.now()
+    let oldestMs = 0
+    for (const run of this.#held.values()) {
+      if (run.state === 'active' && now >= run.deadlineAt) {
+        if (now >= run.deadlineAt + STUCK_MS) giveUp(run, 'timeout')
+        else run.abort('timeout')
+      }
+      oldestMs = Math.max(oldestMs, monotonicMs - run.beatAt)
+    }
+    // As long as none is late the thread has nothing to do.
+    if (oldestMs < leaseMs * 0.4) board.beat()
+    if (oldestMs < this.#periodMs) return
+    // All that are not quite fresh go along, so that one call in each period covers them all.
+    for (const run of this.#held.values()) if (monotonicMs - run.beatAt >= this.#periodMs / 2) heartbeats.renew(run)
+  }
+
+  #noticeSleep(): void {
+    const { runtime, serverClock } = this.#deps
+    const at = { monotonicMs: runtime.monotonicMs(), wallMs: runtime.now() }
+    const before = this.#tickedAt ?? at
+    this.#tickedAt = at
+    const asleepMs = at.wallMs - before.wallMs - (at.monotonicMs - before.monotonicMs)
+    if (asleepMs < ASLEEP_MS) return
+    serverClock.leap(asleepMs)
+    for (const run of this.#held.values()) run.beatAt -= asleepMs
+  }
+}

@@ -1,0 +1,126 @@
+import { pause } from '../runtime/runtime.ts'
+import { type Connection, isAway } from './connection.ts'
+import type { CallOptions, LeaseAnswer, LeaseCall, WorkerClient } from './lease-calls.ts'
+import type { Slots } from './slots.ts'
+import type { WorkerRuntime } from './worker-runtime.ts'
+
+const MAX_RUNS = 1_000
+const MAX_OPEN = 2
+const MIN_WAIT_MS = 20_000
+const MAX_WAIT_MS = 25_000
+const ANSWER_MS = 10_000
+/** An empty answer that comes sooner than this was not waited for. */
+const EARLY_MS = 1_000
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 2_000
+
+interface QueuePollerDeps {
+  client: WorkerClient
+  workerId: string
+  leaseMs: number
+  connection: Connection
+  runtime: WorkerRuntime
+  /** Leases have come; they are the worker's from here on. */
+  onLeased(answer: LeaseAnswer): void
+}
+
+/**
+ * Leases the runs of one queue into its slots with long polls: one while the queue is quiet, two while it is not. Each call
+ * has an id under which it is repeated until it is answered, so that no lease is lost with an answer.
+ */
+export class QueuePoller {
+  readonly queue: string
+  readonly #slots: Slots
+  readonly #deps: QueuePollerDeps
+  readonly #stopping = new AbortController()
+  readonly #open = new Set<Promise<void>>()
+  #isQuiet = true
+  #pauseMs = 0
+
+  constructor(queue: string, slots: Slots, deps: QueuePollerDeps) {
+    this.queue = queue
+    this.#slots = slots
+    this.#deps = deps
+  }
+
+  /** Asks for as much as there is room for, unless that is under way. */
+  wake(): void {
+    const { signal } = this.#stopping
+    while (!signal.aborted && this.#open.size < (this.#isQuiet ? 1 : MAX_OPEN) && this.#slots.wantsMore()) {
+      const max = Math.min(MAX_RUNS, this.#slots.credit())
+      const prefetch = max - Math.min(max, this.#slots.freeSlots())
+      const poll: Promise<void> = this.#poll(max, prefetch).finally(() => {
+        this.#open.delete(poll)
+        this.wake()
+      })
+      this.#open.add(poll)
+    }
+  }
+
+  /** Takes nothing more: open polls are broken off, and what was leased to them all the same is handed on. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await Promise.all(this.#open)
+  }
+
+  async #poll(max: number, prefetch: number): Promise<void> {
+    const { runtime, workerId, leaseMs, onLeased } = this.#deps
+    const waitMs = Math.round(MIN_WAIT_MS + runtime.chance() * (MAX_WAIT_MS - MIN_WAIT_MS))
+    const call = { workerId, max, prefetch, waitMs, leaseMs, requestId: runtime.uniqueId() }
+    const askedAt = runtime.monotonicMs()
+    this.#slots.reserve(max)
+    let answer: LeaseAnswer | null
+    try {
+      answer = await this.#ask(call)
+    } finally {
+      this.#slots.unreserve(max)
+    }
+    if (!answer) return
+    onLeased(answer)
+    this.#isQuiet = answer.runs.length === 0
+    if (answer.runs.length > 0) this.#pauseMs = 0
+    else if (runtime.monotonicMs() - askedAt < EARLY_MS) await this.#calm()
+  }
+
+  /** Null: it was broken off, and nothing had been leased. */
+  async #ask(call: LeaseCall): Promise<LeaseAnswer | null> {
+    const { connection } = this.#deps
+    const { signal } = this.#stopping
+    let isAsked = false
+    try {
+      return await connection.repeat(
+        (options) => {
+          isAsked = true
+          return this.#lease(call, options)
+        },
+        // Whatever the server says against it (no such scope, a queue of the other kind): somebody may put it right.
+        { timeoutMs: ANSWER_MS, signal, retries: () => true },
+      )
+    } catch (error) {
+      if (!signal.aborted) throw error
+      return isAsked ? this.#recover(call) : null
+    }
+  }
+
+  /** The answer to a call that was broken off may have been on its way: asked for again, it names the same leases. */
+  async #recover(call: LeaseCall): Promise<LeaseAnswer | null> {
+    for (let tries = 0; tries < 3; tries++) {
+      try {
+        return await this.#lease({ ...call, waitMs: 0 }, { timeoutMs: 2_000, retries: 0 })
+      } catch (error) {
+        if (!isAway(error)) return null
+      }
+    }
+    return null
+  }
+
+  #lease(call: LeaseCall, options: CallOptions): Promise<LeaseAnswer> {
+    return this.#deps.client.leases.lease(this.queue, call, options)
+  }
+
+  /** A server that answers at once with nothing is not asked in circles. */
+  async #calm(): Promise<void> {
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, this.#pauseMs * 2))
+    await pause(this.#deps.runtime, this.#pauseMs, this.#stopping.signal).catch(() => {})
+  }
+}

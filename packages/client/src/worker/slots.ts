@@ -1,0 +1,218 @@
+import type { End } from './judge.ts'
+import type { Perform } from './perform.ts'
+import { Prefetch } from './prefetch.ts'
+import type { RemoteRun } from './remote-run.ts'
+import type { AbortReason } from './run.ts'
+import type { ServerClock } from './server-clock.ts'
+import type { WorkerRuntime } from './worker-runtime.ts'
+
+export interface SlotsOptions {
+  perform: Perform
+  /** How many calls of the handler are under way at most. */
+  concurrency: number
+  /** How many runs one call takes. */
+  size: number
+  /** How long a call that could begin waits for more runs than it has. */
+  waitMs: number
+  prefetch?: number
+}
+
+export interface SlotsDeps {
+  runtime: WorkerRuntime
+  serverClock: ServerClock
+  /** The handler has ended with this run, one way or another. */
+  onEnd(run: RemoteRun, end: End): void
+  /** There may be room for more. */
+  onRoom(): void
+}
+
+/** One call of the handler: its slot is free when none of its runs is at work any more. */
+interface Group {
+  left: number
+}
+
+/**
+ * The runs of one queue that this worker performs, at most `concurrency` calls of its handler at a time, and those that wait
+ * for a slot. What it holds is never more than all slots together and the room for prefetch.
+ */
+export class Slots {
+  readonly #options: SlotsOptions
+  readonly #deps: SlotsDeps
+  readonly #prefetch: Prefetch
+  readonly #groups = new Map<RemoteRun, Group>()
+  #backlog: RemoteRun[] = []
+  #backlogHead = 0
+  #reserved = 0
+  #calls = 0
+  #stopped = false
+  #fillPlanned = false
+  #gathering: { cancel(): void } | null = null
+  #gathered = false
+  /** Ends of its runs that the server has not heard of yet. */
+  unsent = 0
+
+  constructor(options: SlotsOptions, deps: SlotsDeps) {
+    this.#options = options
+    this.#deps = deps
+    this.#prefetch = new Prefetch(options.prefetch, deps.runtime)
+  }
+
+  get active(): Iterable<RemoteRun> {
+    return [...this.#groups.keys()]
+  }
+
+  get activeCount(): number {
+    return this.#groups.size
+  }
+
+  get waiting(): number {
+    return this.#backlog.length - this.#backlogHead
+  }
+
+  /** All slots together, in runs. */
+  get slotCount(): number {
+    return this.#options.concurrency * this.#options.size
+  }
+
+  /** The most it can ever hold. */
+  get limit(): number {
+    return this.slotCount + this.#prefetch.limit
+  }
+
+  /** Runs that could start this moment. */
+  freeSlots(): number {
+    const { concurrency, size } = this.#options
+    return this.#stopped ? 0 : Math.max(0, (concurrency - this.#calls) * size - this.waiting - this.#reserved)
+  }
+
+  /** How many more runs may be leased. */
+  credit(): number {
+    const { concurrency, size } = this.#options
+    if (this.#stopped) return 0
+    const room = (concurrency - this.#calls) * size + this.#prefetch.room
+    return Math.max(0, room - this.waiting - this.#reserved)
+  }
+
+  /** Enough room for a call that is worth making. */
+  wantsMore(): boolean {
+    const credit = this.credit()
+    const capacity = this.slotCount + this.#prefetch.room
+    // What ends faster than the server hears of it would pile up here while the server is away.
+    if (this.unsent >= 4 * capacity) return false
+    return credit > 0 && (this.waiting === 0 || credit >= capacity / 4)
+  }
+
+  reserve(count: number): void {
+    this.#reserved += count
+  }
+
+  unreserve(count: number): void {
+    this.#reserved -= count
+  }
+
+  accept(runs: readonly RemoteRun[]): void {
+    for (const run of runs) this.#backlog.push(run)
+    if (this.#fillPlanned || runs.length === 0) return
+    this.#fillPlanned = true
+    // Not in this turn: the next lease call goes out first.
+    setImmediate(() => {
+      this.#fillPlanned = false
+      this.fill()
+    })
+  }
+
+  /** Takes the waiting runs away: they will not be started here. */
+  takeWaiting(): RemoteRun[] {
+    const taken = this.#backlog.slice(this.#backlogHead).filter((run) => run.state === 'waiting')
+    this.#backlog = []
+    this.#backlogHead = 0
+    return taken
+  }
+
+  /** Starts nothing more. */
+  stop(): void {
+    this.#stopped = true
+    this.#gathering?.cancel()
+  }
+
+  /** Gives the slot back although the handler has not ended: its lease is lost, or it ignores that it was aborted. */
+  giveUp(run: RemoteRun, reason: AbortReason): void {
+    run.state = 'over'
+    run.abort(reason)
+    if (this.#leave(run)) this.fill()
+  }
+
+  /** Starts what waits and may start. */
+  fill(): void {
+    while (!this.#stopped && this.#calls < this.#options.concurrency && this.#mayStart()) {
+      const group = this.#takeGroup()
+      if (group.length === 0) break
+      this.#start(group)
+    }
+    if (this.#backlogHead === this.#backlog.length) {
+      this.#backlog = []
+      this.#backlogHead = 0
+    }
+    this.#deps.onRoom()
+  }
+
+  #mayStart(): boolean {
+    const { size, waitMs } = this.#options
+    if (this.waiting === 0) return false
+    if (this.#gathered || waitMs === 0 || this.waiting >= size) return true
+    // Work that may be done at most once does not wait: dying with it before it begins would lose it.
+    if (this.#backlog.slice(this.#backlogHead).some((run) => run.atMostOnce)) return true
+    this.#gathering ??= this.#deps.runtime.timer(waitMs, () => {
+      this.#gathering = null
+      this.#gathered = true
+      this.fill()
+    })
+    return false
+  }
+
+  #takeGroup(): RemoteRun[] {
+    const now = this.#deps.serverClock.now()
+    const group: RemoteRun[] = []
+    while (group.length < this.#options.size && this.#backlogHead < this.#backlog.length) {
+      const run = this.#backlog[this.#backlogHead] as RemoteRun
+      // An expired lease may be another's by now: it waits until it was renewed, or found lost.
+      if (run.state === 'waiting' && run.leaseUntil <= now) break
+      this.#backlogHead++
+      if (run.state === 'waiting') group.push(run)
+    }
+    if (group.length > 0) {
+      this.#gathered = false
+      this.#gathering?.cancel()
+      this.#gathering = null
+    }
+    return group
+  }
+
+  #start(runs: RemoteRun[]): void {
+    const startedAt = this.#deps.runtime.monotonicMs()
+    const group = { left: runs.length }
+    this.#calls++
+    for (const run of runs) {
+      run.state = 'active'
+      run.startedAt = startedAt
+      this.#groups.set(run, group)
+    }
+    this.#options.perform(runs, (run, end) => this.#end(run, end))
+  }
+
+  #end(run: RemoteRun, end: End): void {
+    this.#prefetch.ended()
+    const wasActive = this.#leave(run)
+    if (run.state === 'active') this.#deps.onEnd(run, end)
+    if (wasActive) this.fill()
+  }
+
+  #leave(run: RemoteRun): boolean {
+    const group = this.#groups.get(run)
+    if (!group) return false
+    this.#groups.delete(run)
+    group.left--
+    if (group.left === 0) this.#calls--
+    return true
+  }
+}
