@@ -10,6 +10,7 @@ import { Keeper } from './executors/handlers/keeper.ts'
 import type { HttpSettings } from './executors/http/http-executor.ts'
 import { HttpQueues } from './executors/http/http-queues.sql.ts'
 import { judgeHttp } from './executors/http/judge-http.ts'
+import { RemoteWorkers } from './executors/remote/remote-workers.ts'
 import { dropExpired } from './history/drop-expired.ts'
 import { Partitioner } from './history/partitioner.ts'
 import { HttpSide } from './http-side.ts'
@@ -90,6 +91,8 @@ export class Engine {
   readonly jobChanges: JobChanges
   readonly runChanges: RunChanges
   readonly handlers: Handlers
+  /** Runs that workers elsewhere perform. */
+  readonly remote: RemoteWorkers
   readonly finisher: Finisher
   readonly reader: TimerReader
   readonly promoter: Promoter
@@ -112,6 +115,7 @@ export class Engine {
   readonly #wakerLoop: Loop
   readonly #reaperLoop: Loop
   readonly #httpQueuesLoop: Loop
+  readonly #remoteLoop: Loop
   readonly #historyDays: number
   #liveNodes = 1
   #toReap: { shards: number[]; databaseNow: Instant } | null = null
@@ -158,6 +162,21 @@ export class Engine {
       },
       hasOthers: () => this.#liveNodes > 1,
     })
+    const vaultKey = deps.vaultKey ?? random.bytes(KEY_BYTES)
+    this.remote = new RemoteWorkers({
+      db,
+      clock,
+      random,
+      logger,
+      finisher: this.finisher,
+      definitions,
+      receipts,
+      wakeups,
+      shards,
+      vaultKey,
+      stopping,
+      onNewWorker: () => this.#remoteLoop.wake(),
+    })
     this.intake = new Intake({ db, clock, random, registry: this.registry, schedules, turns, wakeups, shards })
     this.jobChanges = new JobChanges({ db, clock, wakeups, schedules, turns, shards, cancelGraceMs })
     this.runChanges = new RunChanges({ db, clock, wakeups, turns, cancelGraceMs })
@@ -202,7 +221,7 @@ export class Engine {
       address: () => deps.address?.() ?? null,
       ownTime: deps.ownTime,
       timersReadUntil: (shard) => this.reader.watermark(shard),
-      queueIds: () => this.handlers.queueIds,
+      queueIds: () => [...new Set([...this.handlers.queueIds, ...this.remote.queueIds])],
       beforeAsking: () => this.reader.aboutToLook(),
       onOwners: (owned) => this.#own(owned),
       onAnswer: (answer, asked) => this.#onPulse(answer, asked),
@@ -220,7 +239,7 @@ export class Engine {
       receipts,
       wakeups,
       stopping,
-      vaultKey: deps.vaultKey ?? random.bytes(KEY_BYTES),
+      vaultKey,
       allowPrivateTargets: deps.allowPrivateTargets ?? false,
       publicUrl: () => deps.publicUrl?.() ?? LOCAL_URL,
       liveNodes: () => this.#liveNodes,
@@ -240,8 +259,9 @@ export class Engine {
     this.#wakerLoop = loop('waker', this.waker)
     this.#reaperLoop = loop('reaper', { runOnce: () => this.#reap() })
     this.#httpQueuesLoop = loop('HTTP queues', this.httpQueues)
+    this.#remoteLoop = loop('remote workers', this.remote)
     const ofRole: Record<Role, Loop[]> = {
-      api: [],
+      api: [this.#remoteLoop],
       promoter: [this.#readerLoop, ...this.#promoterLoops, this.#wakerLoop, this.#reaperLoop],
       dispatcher: [this.#httpQueuesLoop, loop('circuits', this.http.circuits)],
       archivist: [
@@ -260,6 +280,7 @@ export class Engine {
     wakeups.listen({
       onReady: (queueId, level, turn) => {
         this.handlers.hint(queueId, level, turn)
+        this.remote.hint(queueId, level, turn)
         if (dispatches && this.httpQueues.isNews(queueId)) this.#httpQueuesLoop.wake()
       },
       onTimer: (shard, dueAt) => {
@@ -269,7 +290,10 @@ export class Engine {
         this.waker.saw(shard, dueAt)
         this.#wakerLoop.wake()
       },
-      onCancel: (jobId, nominalAt) => this.keeper.cancel(jobId, nominalAt),
+      onCancel: (jobId, nominalAt) => {
+        this.keeper.cancel(jobId, nominalAt)
+        this.remote.cancel(jobId, nominalAt)
+      },
     })
   }
 
@@ -302,6 +326,7 @@ export class Engine {
     const last = this.#loops.filter((loop) => loop.name === 'keeper' || loop.name === 'pulse')
     await Promise.all(this.#loops.filter((loop) => !last.includes(loop)).map((loop) => loop.stop()))
     this.http.executor.stop()
+    await this.remote.stop()
     let tooLong: { cancel(): void } | undefined
     const gaveUp = new Promise<void>((resolve) => {
       tooLong = this.clock.timer(graceMs + FLUSH_MS, () => {
@@ -329,7 +354,9 @@ export class Engine {
 
   #onPulse(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void {
     this.#liveNodes = answer.liveNodes.length
-    this.handlers.setPaused(new Set(answer.pausedQueueIds))
+    const paused = new Set(answer.pausedQueueIds)
+    this.handlers.setPaused(paused)
+    this.remote.setPaused(paused)
     this.registry.forget(answer.deletedQueueIds)
     if (this.httpQueues.saw(answer.httpQueues)) this.#httpQueuesLoop.wake()
     let toRead = false
@@ -342,6 +369,7 @@ export class Engine {
     if (toRead) this.#readerLoop.wake()
     asked.queueIds.forEach((queueId, i) => {
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
+      this.remote.sweep(queueId, answer.heads[i] ?? [])
     })
     const inGrace = answer.graceUntil !== null && answer.now < answer.graceUntil
     // Not awaited here: the pulse must go on while leases are closed.

@@ -10,6 +10,8 @@ export interface Caller {
   tenantId: number
   tenant: string
   actor: string
+  /** With the installation's own key, which may act for all tenants. */
+  isInstallation?: boolean
 }
 
 /** What every part of a tenant's view needs. */
@@ -48,7 +50,7 @@ export class TenantScope {
 const SHOWN = 100
 
 /** Whatever was asked for stands in the answer, so it is cut to a length that no id has. */
-export function noSuch(what: 'job' | 'run' | 'dead letter' | 'queue', id: unknown): BelfryError {
+export function noSuch(what: 'job' | 'run' | 'dead letter' | 'queue' | 'worker', id: unknown): BelfryError {
   const text = String(id)
   return new BelfryError('not_found', `there is no ${what} ${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}`)
 }

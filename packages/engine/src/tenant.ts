@@ -5,6 +5,7 @@ import { TenantRuns } from './tenant-runs.ts'
 import type { TenantScope } from './tenant-scope.ts'
 import { TenantCircuits, TenantPayloads, TenantSecrets, TenantSigningKeys } from './tenant-sealed.ts'
 import { TenantStats } from './tenant-stats.ts'
+import { TenantWorkers } from './tenant-workers.ts'
 
 /**
  * Belfry as one tenant sees it, for one caller: what the HTTP server calls. Every id is looked at with the tenant's eyes;
@@ -20,6 +21,7 @@ export class Tenant {
   readonly signingKeys: TenantSigningKeys
   readonly circuits: TenantCircuits
   readonly stats: TenantStats
+  readonly workers: TenantWorkers
 
   constructor(scope: TenantScope) {
     this.jobs = new TenantJobs(scope)
@@ -31,5 +33,6 @@ export class Tenant {
     this.signingKeys = new TenantSigningKeys(scope)
     this.circuits = new TenantCircuits(scope)
     this.stats = new TenantStats(scope)
+    this.workers = new TenantWorkers(scope)
   }
 }

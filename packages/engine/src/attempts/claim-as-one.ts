@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import { type Database, UnknownOutcome } from '../store/database.ts'
 import { type Claimed, claimRuns } from './claim.sql.ts'
-import type { Wanted } from './claimer.ts'
+import type { Taken, Wanted } from './claimer.ts'
 
 export interface ClaimDeps {
   db: Database
@@ -23,7 +23,7 @@ export async function claimAsOne(
   queueId: number,
   wanted: Wanted,
   take: (leases: Lease[]) => Promise<void>,
-): Promise<Claimed[] | null> {
+): Promise<Taken> {
   const { db, clock, random, leaseMs, stopping } = deps
   const now = clock.now()
   const holder = newHolder(random)
@@ -33,9 +33,9 @@ export async function claimAsOne(
   } catch (error) {
     if (!(error instanceof UnknownOutcome)) throw error
     await take(await recoverLeases(deps, { holder, backendPid: error.backendPid }, stopping))
-    return null
+    return { claimed: [], mayBeMore: true }
   }
   claimed.sort((a, b) => a.turn - b.turn)
   if (claimed.length > 0) await take(claimed.map(({ lease }) => lease))
-  return claimed
+  return { claimed, mayBeMore: claimed.length === wanted.limit }
 }

@@ -8,14 +8,19 @@ export interface Wanted {
   delivery: Delivery
 }
 
+export interface Taken {
+  claimed: readonly Claimed[]
+  /** All that could be taken was there, or nobody knows. */
+  mayBeMore: boolean
+}
+
 /** Where claimed runs go: it says how many it can take, leases them and keeps them. */
 export interface Taker {
   readonly queueId: number
   credit(): number
   freeSlots(): number
   wantsMore(): boolean
-  /** Null: the outcome was unknown, and what had been leased was adopted. */
-  lease(wanted: Wanted): Promise<Claimed[] | null>
+  lease(wanted: Wanted): Promise<Taken>
 }
 
 /** More than this is not claimed at once. */
@@ -91,9 +96,8 @@ export class Claimer implements Step {
     for (const level of levels) this.#heard.delete(level)
     this.#claiming++
     try {
-      const claimed = await this.#leaseUpTo(levels, limit, delivery)
-      // A full claim, or one whose outcome was unknown: there may be more.
-      if (claimed === null || claimed.length === limit) for (const level of levels) this.#hinted.add(level)
+      const mayBeMore = await this.#leaseUpTo(levels, limit, delivery)
+      if (mayBeMore) for (const level of levels) this.#hinted.add(level)
       return true
     } catch (error) {
       for (const level of levels) this.#hinted.add(level)
@@ -103,17 +107,17 @@ export class Claimer implements Step {
     }
   }
 
-  async #leaseUpTo(levels: number[], limit: number, delivery: Delivery): Promise<Claimed[] | null> {
+  async #leaseUpTo(levels: number[], limit: number, delivery: Delivery): Promise<boolean> {
     const asked = levels.map((level) => ({
       priority: level % PRIORITIES,
       watermark: this.#watermarks.get(level) ?? LOWEST_TURN,
     }))
-    const claimed = await this.#taker.lease({ levels: asked, limit, delivery })
-    for (const { priority, turn } of claimed ?? []) {
+    const { claimed, mayBeMore } = await this.#taker.lease({ levels: asked, limit, delivery })
+    for (const { priority, turn } of claimed) {
       const level = delivery === 'at_most_once' ? priority + PRIORITIES : priority
       const reached = Math.min(turn, this.#heard.get(level) ?? turn)
       if (reached > (this.#watermarks.get(level) ?? LOWEST_TURN)) this.#watermarks.set(level, reached)
     }
-    return claimed
+    return mayBeMore
   }
 }

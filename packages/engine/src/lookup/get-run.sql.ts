@@ -29,6 +29,8 @@ const GET = statement(
   `select p.tenant_id, (select n.name from belfry.tenants n where n.id = p.tenant_id),
      (select q.name from belfry.queues q where q.id = p.queue_id), p.state, p.is_dead, p.due_at, p.attempt, p.failures, p.cause, p.job_version,
      p.cancel_requested, p.lease_until, p.failure_class, p.error,
+     case when p.state is not null then (
+       select c.progress from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000)) end,
      a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.status_code, a.holder, a.leased_at, a.started_at, a.finished_at, a.result,
      a.tenant_id, (select n.name from belfry.tenants n where n.id = a.tenant_id), (select q.name from belfry.queues q where q.id = a.queue_id),
      a.due_at, a.cause, a.job_version, a.response
@@ -74,6 +76,7 @@ type PlaceColumns = readonly [
   leaseUntil: Instant | null,
   failureClass: number | null,
   error: string | null,
+  progress: string | null,
 ]
 type AttemptColumns = readonly [
   number: number,
@@ -96,7 +99,7 @@ type AttemptColumns = readonly [
   jobVersion: number,
   response: string | null,
 ]
-const PLACE_WIDTH = 14
+const PLACE_WIDTH = 15
 
 /** Null: there is no such run, or it is another tenant's. A run that is to come from a timer is waiting. */
 export async function getRun(db: Queryable, tenantId: number | null, runId: string): Promise<RunView | null> {
@@ -140,7 +143,7 @@ function runViewOf(jobId: string, nominalAt: Instant, place: PlaceColumns, ended
     cause: causeOf(cause ?? last?.[16] ?? -1),
     jobVersion: jobVersion ?? last?.[17] ?? 1,
     result: final?.[11] ? JSON.parse(final[11]) : null,
-    progress: null,
+    progress: place[14] === null ? null : JSON.parse(place[14]),
     failureClass: failureClassOf(last ? last[4] : deadClass),
     error: last ? last[5] : deadError,
     finishedAt: final ? new Date(final[10]) : null,

@@ -6,6 +6,12 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { PROMOTER_BIT } from './roles.ts'
 
+/** Per queue and priority the lowest turn of its ready runs. Each kind of delivery has an index of its own. */
+const headsOf = (queueIds: string, delivery: number): string =>
+  `array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery = ${delivery}
+         and r.priority = p.priority order by r.turn limit 1)
+       from unnest(${queueIds}::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority)`
+
 /**
  * The one statement that a process sends every second: it renews the node's row and answers everything the other loops may
  * have to do. Instants come back as milliseconds, in the order of the shards and queue levels that were asked about.
@@ -31,17 +37,17 @@ const PULSE = statement(
        from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n),
      exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)
        or exists (select from belfry.receipts c where c.lease_until <= clock.now),
-     array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY.at_least_once}
-         and r.priority = p.priority order by r.turn limit 1)
-       from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority),
-     array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY.at_most_once}
-         and r.priority = p.priority order by r.turn limit 1)
-       from unnest($7::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority),
+     ${headsOf('$7', DELIVERY.at_least_once)},
+     ${headsOf('$7', DELIVERY.at_most_once)},
      array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[],
      array(select q.id from belfry.queues q where q.paused_at is not null),
      array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute'),
      (select count(*)::int from belfry.queues q where q.kind = ${QUEUE_KIND.http})
    from clock`,
+)
+const HEADS = statement(
+  'read_heads',
+  `select ${headsOf('$1', DELIVERY.at_least_once)}, ${headsOf('$1', DELIVERY.at_most_once)}`,
 )
 const GRACE = statement(
   'grant_grace',
@@ -110,9 +116,6 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
   ])
   const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce] = row as Row
   const [promoters, paused, deleted, httpQueues] = (row as Row).slice(10) as [string, string, string, number]
-  const turnsOf = (array: string) => listOf(array).map((turn) => (turn === 'NULL' ? null : Number(turn)))
-  const [turns, turnsOnce] = [turnsOf(heads), turnsOf(headsOnce)]
-  const ofQueue = (list: (number | null)[], i: number) => list.slice(i * PRIORITIES, (i + 1) * PRIORITIES)
   return {
     now: Math.floor(now),
     lastPulseAt: last,
@@ -126,8 +129,21 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     timersDue: listOf(timers).map(Number),
     waitingDue: listOf(waiting).map(Number),
     hasExpired: expired,
-    heads: question.queueIds.map((_, i) => [...ofQueue(turns, i), ...ofQueue(turnsOnce, i)]),
+    heads: headsByQueue(question.queueIds, heads, headsOnce),
   }
+}
+
+/** The same that a pulse answers about queues, for those that somebody asks about now. */
+export async function readHeads(db: Queryable, queueIds: readonly number[]): Promise<(number | null)[][]> {
+  const [row] = await db.query<[string, string]>(HEADS, [numbers(queueIds)])
+  return headsByQueue(queueIds, ...(row as [string, string]))
+}
+
+function headsByQueue(queueIds: readonly number[], heads: string, headsOnce: string): (number | null)[][] {
+  const turnsOf = (array: string) => listOf(array).map((turn) => (turn === 'NULL' ? null : Number(turn)))
+  const [turns, turnsOnce] = [turnsOf(heads), turnsOf(headsOnce)]
+  const ofQueue = (list: (number | null)[], i: number) => list.slice(i * PRIORITIES, (i + 1) * PRIORITIES)
+  return queueIds.map((_, i) => [...ofQueue(turns, i), ...ofQueue(turnsOnce, i)])
 }
 
 export async function grantGrace(db: Queryable, until: Instant): Promise<void> {

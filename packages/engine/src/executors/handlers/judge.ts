@@ -10,6 +10,9 @@ import { Verdict } from './verdict.ts'
 const MAX_ERROR_CHARACTERS = 4_096
 const MAX_RESULT_BYTES = 65_536
 
+/** An attempt that somebody has performed: a handler here, or a worker elsewhere. */
+export type Attempted = Pick<ActiveRun, 'lease' | 'definition' | 'startedAt'>
+
 export type End = { returned: unknown } | { threw: unknown }
 
 /** Null: the attempt goes on without this node. */
@@ -34,7 +37,7 @@ export function judge(run: ActiveRun, end: End, now: Instant, random: Random): F
 
 /** A failure that counts: another attempt after its backoff, or the end. */
 export function failed(
-  run: ActiveRun,
+  run: Attempted,
   failureClass: FailureClass,
   error: string,
   now: Instant,
@@ -49,7 +52,7 @@ export function failed(
 
 /** What the retry policy says about a failure that is known to be one. */
 export function tryAgain(
-  run: ActiveRun,
+  run: Attempted,
   failureClass: FailureClass,
   error: string,
   now: Instant,
@@ -79,7 +82,7 @@ export function tryAgain(
 }
 
 /** The node stops and will not wait longer. What became of work that may be done at most once nobody knows: it is lost. */
-export function givenUp(run: ActiveRun, now: Instant): Finish {
+export function givenUp(run: Attempted, now: Instant): Finish {
   if (!run.lease.atMostOnce) return released(run, now)
   return {
     ...ended(run, now),
@@ -90,7 +93,7 @@ export function givenUp(run: ActiveRun, now: Instant): Finish {
 }
 
 /** Given back: the attempt keeps its number, the failure count stays. */
-export function released(run: ActiveRun, now: Instant): Finish {
+export function released(run: Attempted, now: Instant): Finish {
   return { ...goesOn(run, now), outcome: OUTCOME.released, counted: false, nextDueAt: now, turn: null }
 }
 
@@ -118,7 +121,7 @@ function judgeVerdict(run: ActiveRun, { verdict }: Verdict, now: Instant, random
   }
 }
 
-export const ended = (run: ActiveRun, now: Instant) =>
+export const ended = (run: Attempted, now: Instant) =>
   ({
     kind: 'ended',
     fence: run.lease,
@@ -130,7 +133,7 @@ export const ended = (run: ActiveRun, now: Instant) =>
     result: null,
   }) as const
 
-export const goesOn = (run: ActiveRun, now: Instant) =>
+export const goesOn = (run: Attempted, now: Instant) =>
   ({
     kind: 'goes_on',
     fence: run.lease,

@@ -7,8 +7,8 @@ import { OUTCOME } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, type Lease } from '../../leases/lease.ts'
-import { type LiveLease, readLease } from '../../leases/read-lease.sql.ts'
-import { type Receipts, unpackRunsOf } from '../../leases/receipts.sql.ts'
+import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
+import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import { pause } from '../../runtime/pause.ts'
@@ -86,8 +86,7 @@ export class Callbacks {
     const fence = this.#tokens.read(token)
     if (!fence) return 'unknown_token'
     // A target may call back before its answer was read, when its run still stands in a receipt.
-    let lease = await readLease(db, fence)
-    if (!lease && (await db.transaction((tx) => unpackRunsOf(tx, fence)))) lease = await readLease(db, fence)
+    const lease = (await readLeases(db, [fence])).get(leaseKey(fence))
     if (!lease) {
       const known = await lookAtAttempts(db, [this.#end(fence, null, body)])
       return known.size > 0 ? 'ok' : 'lease_lost'
@@ -99,7 +98,7 @@ export class Callbacks {
   }
 
   /** The end of the run, whatever the retry policy says. */
-  #end(fence: Fence, lease: LiveLease | null, body: CallbackBody): Finish {
+  #end(fence: Fence, lease: Lease | null, body: CallbackBody): Finish {
     const hasSucceeded = body.status === 'succeeded'
     return {
       kind: 'ended',
@@ -114,7 +113,7 @@ export class Callbacks {
     }
   }
 
-  async #failure(fence: Fence, lease: LiveLease, body: CallbackBody): Promise<Finish> {
+  async #failure(fence: Fence, lease: Lease, body: CallbackBody): Promise<Finish> {
     const { clock, random, definitions } = this.#deps
     const { jobVersion, oneOff } = lease
     const found = await definitions.of([{ shard: fence.shard, jobId: fence.jobId, jobVersion, oneOff }])

@@ -1,0 +1,183 @@
+import { appendLogs, type LogLevel, type LogLine } from '../../leases/attempt-logs.sql.ts'
+import type { Checkpoint } from '../../leases/checkpoints.sql.ts'
+import { type HeldLease as Live, lookAtLeases, renewEach } from '../../leases/heartbeat.sql.ts'
+import { keepCheckpoints } from '../../leases/keep-checkpoints.ts'
+import { byLockOrder } from '../../leases/lease.ts'
+import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
+import type { Receipts } from '../../leases/receipts.sql.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import { Lanes } from '../../runtime/lanes.ts'
+import { DAY_MS } from '../../schedule/duration.ts'
+import type { Database } from '../../store/database.ts'
+import { checkpointJson, logMessage, type Progress, progressJson } from '../left-behind.ts'
+import type { HeldLeases } from './held-leases.ts'
+import type { LeaseClaim } from './lease-token.ts'
+
+export interface HeartbeatsDeps {
+  db: Database
+  clock: Clock
+  receipts: Receipts
+  held: HeldLeases
+}
+
+export interface Log {
+  line?: number
+  level?: LogLevel
+  message: string
+  at?: Date
+}
+
+/** What a worker says of an attempt that it is performing. */
+export interface Beat {
+  claim: LeaseClaim
+  checkpoint?: unknown
+  progress?: Progress
+  logs?: readonly Log[]
+}
+
+export interface BeatAnswer {
+  outcome: 'ok' | 'cancel_requested' | 'lease_lost'
+  leaseUntil?: Date
+  note?: string
+}
+
+interface Renewal {
+  claim: LeaseClaim
+  resolve(answer: BeatAnswer): void
+  reject(error: unknown): void
+}
+
+const MAX_BATCH = 1_000
+const LOGS_AT_ONCE = 500
+
+/** Renews leases of workers, whoever's call they come with, in batches, and keeps what their attempts leave meanwhile. */
+export class Heartbeats {
+  readonly #deps: HeartbeatsDeps
+  readonly #renewals: Lanes<Renewal>
+
+  constructor(deps: HeartbeatsDeps) {
+    this.#deps = deps
+    this.#renewals = new Lanes({ lanes: 1, maxBatch: MAX_BATCH, work: (batch) => this.#renew(batch) })
+  }
+
+  /** One answer per beat, in their order; each is of a lease of its own. */
+  async beat(beats: readonly Beat[]): Promise<BeatAnswer[]> {
+    const answers = await Promise.all(
+      beats.map(
+        ({ claim }) => new Promise<BeatAnswer>((resolve, reject) => this.#renewals.push({ claim, resolve, reject })),
+      ),
+    )
+    await this.#leave(beats, answers)
+    await this.#log(beats)
+    return answers
+  }
+
+  async #renew(batch: Renewal[]): Promise<void> {
+    try {
+      const now = this.#deps.clock.now()
+      const byRun = new Map<string, Renewal[]>()
+      for (const renewal of batch) {
+        const key = keyOf(renewal.claim.fence)
+        byRun.set(key, [...(byRun.get(key) ?? []), renewal])
+      }
+      // Of one run there may be beats of several attempts, and of one attempt several: each statement names a run once.
+      while (byRun.size > 0) {
+        const round = [...byRun].map(([key, [first, ...rest]]) => {
+          if (rest.length === 0) byRun.delete(key)
+          else byRun.set(key, rest)
+          return first as Renewal
+        })
+        await this.#renewRound(round, now)
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+  }
+
+  async #renewRound(round: Renewal[], now: Instant): Promise<void> {
+    const { db, receipts, held } = this.#deps
+    await receipts.makeRows(round.flatMap(({ claim }) => held.get(claim.fence)?.lease ?? []))
+    const live = new Map<string, Live>()
+    await this.#ask(round, now, live)
+    const missing = round.filter(({ claim }) => !live.has(keyOf(claim.fence)))
+    // Another process may have them in a receipt: reading makes rows of them.
+    const elsewhere = missing.filter(({ claim }) => held.get(claim.fence) === null)
+    if (elsewhere.length > 0) {
+      const found = await readLeases(
+        db,
+        elsewhere.map(({ claim }) => claim.fence),
+      )
+      const again = elsewhere.filter(({ claim }) => found.has(leaseKey(claim.fence)))
+      if (again.length > 0) await this.#ask(again, now, live)
+    }
+    for (const { claim, resolve } of round) resolve(this.#answerOf(claim, live.get(keyOf(claim.fence)), now))
+  }
+
+  /** A row that somebody holds is passed over: it is live, and is renewed by the next beat. */
+  async #ask(renewals: readonly Renewal[], now: Instant, live: Map<string, Live>): Promise<void> {
+    const { db } = this.#deps
+    const claims = renewals.map(({ claim }) => claim).sort((a, b) => byLockOrder(a.fence, b.fence))
+    const fences = claims.map(({ fence }) => fence)
+    const untils = claims.map(({ leaseMs }) => now + leaseMs)
+    for (const one of await renewEach(db, fences, untils)) live.set(keyOf(one), one)
+    const passed = fences.filter((fence) => !live.has(keyOf(fence)))
+    if (passed.length > 0) for (const one of await lookAtLeases(db, passed)) live.set(keyOf(one), one)
+  }
+
+  #answerOf({ fence, leaseMs }: LeaseClaim, live: Live | undefined, now: Instant): BeatAnswer {
+    const { held } = this.#deps
+    if (live === undefined) {
+      held.take(fence)
+      return { outcome: 'lease_lost' }
+    }
+    if (live.cancelRequested) return { outcome: 'cancel_requested' }
+    const lease = held.get(fence)?.lease
+    const until = Math.min(now + leaseMs, lease?.deadline ?? Number.POSITIVE_INFINITY)
+    held.renewed(fence, until)
+    return { outcome: 'ok', leaseUntil: new Date(until) }
+  }
+
+  async #leave(beats: readonly Beat[], answers: BeatAnswer[]): Promise<void> {
+    const { db, held } = this.#deps
+    const items = new Map<string, { i: number; item: Checkpoint }>()
+    beats.forEach((beat, i) => {
+      if (beat.checkpoint === undefined && beat.progress === undefined) return
+      const answer = answers[i] as BeatAnswer
+      if (answer.outcome === 'lease_lost') return
+      try {
+        const value = beat.checkpoint === undefined ? null : checkpointJson(beat.checkpoint)
+        const progress = beat.progress === undefined ? null : progressJson(beat.progress)
+        const one = held.get(beat.claim.fence)
+        if (one) one.hasLeft = true
+        items.set(keyOf(beat.claim.fence), { i, item: { fence: beat.claim.fence, value, progress } })
+      } catch (error) {
+        answer.note = `not kept: ${error instanceof Error ? error.message : String(error)}`
+      }
+    })
+    if (items.size === 0) return
+    const lost = await keepCheckpoints(
+      db,
+      [...items.values()].map(({ item }) => item),
+    )
+    for (const [key, { i }] of items) if (lost.has(key)) answers[i] = { outcome: 'lease_lost' }
+  }
+
+  async #log(beats: readonly Beat[]): Promise<void> {
+    const { db, clock } = this.#deps
+    const lines: LogLine[] = beats.flatMap(({ claim, logs = [] }) => {
+      const { shard, jobId, nominalAt, attempt } = claim.fence
+      return logs.map(({ line, level = 'info', message, at }) => ({
+        ...{ shard, jobId, nominalAt, attempt, tenantId: claim.tenantId, line: line ?? null, level },
+        loggedAt: loggedAt(at, nominalAt, clock.now()),
+        message: logMessage(message),
+      }))
+    })
+    for (let i = 0; i < lines.length; i += LOGS_AT_ONCE) await appendLogs(db, lines.slice(i, i + LOGS_AT_ONCE))
+  }
+}
+
+/** A worker's clock may be off: lines stay within the days that the run's log is looked for in. */
+const loggedAt = (at: Date | undefined, nominalAt: Instant, now: Instant): Instant =>
+  at === undefined ? now : Math.min(now, Math.max(at.getTime(), nominalAt, now - DAY_MS))
+
+const keyOf = ({ jobId, nominalAt }: { jobId: string; nominalAt: Instant }): string => `${jobId}.${nominalAt}`

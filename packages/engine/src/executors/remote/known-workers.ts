@@ -1,0 +1,80 @@
+import type { Instant } from '../../runtime/clock.ts'
+import type { Queryable } from '../../store/database.ts'
+import { type Sighting, sawWorkers } from '../../tenants/worker-rows.sql.ts'
+import type { Poll } from './poll.ts'
+
+/** A worker that has called this node. */
+export class KnownWorker {
+  readonly tenantId: number
+  readonly id: string
+  /** Its calls that wait for work. */
+  readonly polls = new Set<Poll>()
+  /** Tokens of runs that shall stop, and that it has not been told yet. */
+  toCancel: string[] = []
+  isDraining = false
+  inFlight = 0
+  queue: string | null = null
+  seenAt: Instant = 0
+  /** It called since the registry was last told. */
+  isNews = false
+
+  constructor(tenantId: number, id: string) {
+    this.tenantId = tenantId
+    this.id = id
+  }
+}
+
+/** After so long without a call a worker is forgotten here; the registry says that it is lost. */
+const FORGET_MS = 60_000
+
+/** Who works through this node, told to the registry every few seconds in one statement. */
+export class KnownWorkers {
+  readonly #workers = new Map<string, KnownWorker>()
+
+  find(tenantId: number, id: string): KnownWorker | undefined {
+    return this.#workers.get(`${tenantId}.${id}`)
+  }
+
+  saw(tenantId: number, id: string, now: Instant): KnownWorker {
+    const key = `${tenantId}.${id}`
+    let worker = this.#workers.get(key)
+    if (worker === undefined) {
+      worker = new KnownWorker(tenantId, id)
+      this.#workers.set(key, worker)
+    }
+    worker.seenAt = now
+    worker.isNews = true
+    return worker
+  }
+
+  forget(tenantId: number, id: string): void {
+    this.#workers.delete(`${tenantId}.${id}`)
+  }
+
+  /** Tells the registry who was there, and hears who shall drain. */
+  async tell(db: Queryable, { shards, now }: { shards: number; now: Instant }): Promise<void> {
+    const sightings: Sighting[] = []
+    for (const [key, worker] of this.#workers) {
+      if (worker.polls.size > 0) worker.seenAt = now
+      else if (!worker.isNews && now - worker.seenAt > FORGET_MS) this.#workers.delete(key)
+      if (!worker.isNews && worker.polls.size === 0) continue
+      worker.isNews = false
+      const { tenantId, id, queue, inFlight } = worker
+      sightings.push({ tenantId, id, queue, inFlight: Math.max(0, inFlight) })
+    }
+    if (sightings.length === 0) return
+    const draining = new Set(
+      (await sawWorkers(db, sightings, { shards, now })).map(({ tenantId, id }) => `${tenantId}.${id}`),
+    )
+    for (const { tenantId, id } of sightings) {
+      const worker = this.find(tenantId, id)
+      if (worker) this.drain(worker, draining.has(`${tenantId}.${id}`))
+    }
+  }
+
+  /** A worker that shall drain hears it on its open calls. */
+  drain(worker: KnownWorker, isDraining: boolean): void {
+    worker.isDraining = isDraining
+    if (isDraining) for (const poll of worker.polls) poll.answer([])
+  }
+}

@@ -1,0 +1,183 @@
+import { type Claimed, claimRuns } from '../../attempts/claim.sql.ts'
+import { claimShared } from '../../attempts/claim-shared.sql.ts'
+import { Claimer, type Taken, type Taker, type Wanted } from '../../attempts/claimer.ts'
+import type { Lease } from '../../leases/lease.ts'
+import { MIN_PACKED } from '../../leases/pack-runs.ts'
+import { recoverRemoteLeases } from '../../leases/recover.sql.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { Loop, type Step } from '../../runtime/loop.ts'
+import { readHeads } from '../../shards/pulse.sql.ts'
+import { type Database, UnknownOutcome } from '../../store/database.ts'
+import { type DefinedLease, releaseOf, type Startable } from '../startable.ts'
+import type { Poll } from './poll.ts'
+
+export interface PollLineDeps {
+  db: Database
+  clock: Clock
+  logger: Logger
+  startable: Startable
+  stopping: AbortSignal
+  /** Answers those of these calls that hold leases already: they are repeated ones. */
+  answerRepeated(polls: Poll[]): Promise<void>
+  giveBack(lease: ReturnType<typeof releaseOf>): void
+}
+
+/**
+ * The lease calls that wait at this node for runs of one queue, oldest first, and the one claimer that serves them all. While
+ * there is less work than room it goes round, one run to each call in turn; of a backlog everybody gets as much as he asked
+ * for, and large calls are served one by one, since what one call gets at once can stand in a receipt.
+ */
+export class PollLine implements Taker, Step {
+  readonly queueId: number
+  readonly queue: string
+  readonly claimer: Claimer
+  readonly loop: Loop
+  readonly #deps: PollLineDeps
+  readonly #polls = new Map<string, Poll>()
+  #hasBacklog = false
+  isPaused = false
+  lastUsedAt: Instant
+
+  constructor(queueId: number, queue: string, deps: PollLineDeps) {
+    this.queueId = queueId
+    this.queue = queue
+    this.#deps = deps
+    this.claimer = new Claimer(this)
+    this.loop = new Loop(`lease calls of queue ${queueId}`, this, deps)
+    this.lastUsedAt = deps.clock.now()
+  }
+
+  get size(): number {
+    return this.#polls.size
+  }
+
+  get polls(): Iterable<Poll> {
+    return this.#polls.values()
+  }
+
+  /** A call that is sent again while it still waits takes the place of the one that nobody listens to any more. */
+  add(poll: Poll): void {
+    this.#polls.get(poll.holder)?.answer([])
+    this.#polls.set(poll.holder, poll)
+    this.lastUsedAt = this.#deps.clock.now()
+    poll.worker.polls.add(poll)
+    poll.whenOver(() => {
+      poll.worker.polls.delete(poll)
+      if (this.#polls.get(poll.holder) === poll) this.#polls.delete(poll.holder)
+    })
+    if (this.claimer.backlogged) this.loop.wake()
+  }
+
+  /** Looks at the queue itself, not only at what was said about it. */
+  async look(): Promise<void> {
+    const [heads = []] = await readHeads(this.#deps.db, [this.queueId])
+    this.claimer.sweep(heads)
+    this.loop.wake()
+  }
+
+  /** What is ready now is the last that this call gets. */
+  expire(poll: Poll): void {
+    poll.isExpired = true
+    this.loop.wake()
+  }
+
+  async runOnce(): Promise<{ waitMs: number }> {
+    const last = [...this.#polls.values()].filter((poll) => poll.isExpired)
+    try {
+      return await this.claimer.runOnce()
+    } finally {
+      for (const poll of last) poll.answer([])
+    }
+  }
+
+  credit(): number {
+    return this.isPaused ? 0 : this.#sum((poll) => poll.max)
+  }
+
+  freeSlots(): number {
+    return this.isPaused ? 0 : this.#sum((poll) => poll.free)
+  }
+
+  wantsMore(): boolean {
+    return !this.isPaused && this.#polls.size > 0
+  }
+
+  async lease(wanted: Wanted): Promise<Taken> {
+    const room = wanted.delivery === 'at_most_once' ? (poll: Poll) => poll.free : (poll: Poll) => poll.max
+    const unsure = [...this.#polls.values()].filter((poll) => poll.mayBeRepeated)
+    if (unsure.length > 0) await this.#deps.answerRepeated(unsure)
+    const places = this.#placesOf(wanted.limit, room)
+    // Those who waited have been answered meanwhile: the work is still there.
+    if (places.length === 0) return { claimed: [], mayBeMore: true }
+    const claimed = await this.#claim(wanted, places)
+    if (claimed === null) return { claimed: [], mayBeMore: true }
+    this.#hasBacklog = claimed.length >= places.length
+    claimed.sort((a, b) => a.turn - b.turn)
+    await this.#give(claimed.map(({ lease }) => lease))
+    return { claimed, mayBeMore: this.#hasBacklog }
+  }
+
+  /** Null: the outcome was unknown, and what had been leased was given to whom it was for. */
+  async #claim(wanted: Wanted, places: readonly Poll[]): Promise<Claimed[] | null> {
+    const { db, clock, stopping } = this.#deps
+    const { queueId } = this
+    const { levels, delivery } = wanted
+    const now = clock.now()
+    const polls = new Set(places)
+    const [first] = places as [Poll]
+    try {
+      if (polls.size > 1) {
+        const asked = places.map((poll) => ({ holder: poll.holder, leaseUntil: poll.leaseUntil(now) }))
+        return await claimShared(db, { queueId, now, levels, delivery, places: asked })
+      }
+      const { holder } = first
+      const limit = places.length
+      return await claimRuns(db, { queueId, holder, now, leaseUntil: first.leaseUntil(now), levels, limit, delivery })
+    } catch (error) {
+      if (!(error instanceof UnknownOutcome)) throw error
+      const lost = { holders: [...polls].map((poll) => poll.holder), backendPid: error.backendPid }
+      await this.#give(await recoverRemoteLeases(this.#deps, lost, stopping))
+      return null
+    }
+  }
+
+  /** Who gets the first run, the second, and so on. */
+  #placesOf(limit: number, room: (poll: Poll) => number): Poll[] {
+    const calls = [...this.#polls.values()].map((poll) => ({ poll, left: room(poll) })).filter(({ left }) => left > 0)
+    const [first] = calls
+    if (first && (calls.length === 1 || (this.#hasBacklog && first.left >= MIN_PACKED))) {
+      return new Array<Poll>(Math.min(limit, first.left)).fill(first.poll)
+    }
+    const places: Poll[] = []
+    for (let waiting = calls; waiting.length > 0; waiting = waiting.filter(({ left }) => left > 0)) {
+      for (const call of waiting) {
+        if (places.length === limit) return places
+        places.push(call.poll)
+        call.left--
+      }
+    }
+    return places
+  }
+
+  async #give(leases: readonly Lease[]): Promise<void> {
+    const { startable, clock, giveBack } = this.#deps
+    const byHolder = new Map<string, DefinedLease[]>()
+    for (const lease of await startable.of(leases)) {
+      const list = byHolder.get(lease.holder)
+      if (list) list.push(lease)
+      else byHolder.set(lease.holder, [lease])
+    }
+    for (const [holder, list] of byHolder) {
+      if (this.#polls.get(holder)?.answer(list)) continue
+      // Whoever asked is gone: the next one gets them.
+      for (const lease of list) giveBack(releaseOf(lease, clock.now()))
+    }
+  }
+
+  #sum(room: (poll: Poll) => number): number {
+    let sum = 0
+    for (const poll of this.#polls.values()) sum += room(poll)
+    return sum
+  }
+}

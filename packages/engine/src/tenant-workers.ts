@@ -1,0 +1,110 @@
+import type { Completion } from './executors/remote/judge-remote.ts'
+import type {
+  HeartbeatItem,
+  LeaseAnswer,
+  LeaseCall,
+  RemoteWorkers,
+  WorkerCaller,
+} from './executors/remote/remote-workers.ts'
+import type { Page } from './lookup/page.ts'
+import { readScale, type ScaleRequest, type ScaleView } from './lookup/scale.sql.ts'
+import { getWorker, type ListWorkers, listWorkers, type WorkerView, workerViewOf } from './lookup/worker-view.ts'
+import { noSuch, type TenantScope } from './tenant-scope.ts'
+import { deleteWorker, putWorker, type WorkerFields, type WorkerKey } from './tenants/worker-rows.sql.ts'
+
+export interface LeaseOutcome {
+  token: string
+  outcome: 'ok' | 'cancel_requested' | 'lease_lost' | 'unknown_token'
+  note?: string
+}
+
+/** Workers that perform a tenant's runs elsewhere: their leases, and who they are. */
+export class TenantWorkers {
+  readonly #scope: TenantScope
+
+  constructor(scope: TenantScope) {
+    this.#scope = scope
+  }
+
+  /** Waits for runs of the queue, which exists by being named. `gone`: nobody waits for the answer any more. */
+  async lease(
+    queue: string,
+    { workerId, ...call }: Omit<LeaseCall, 'prefetch'> & { workerId: string; prefetch?: number },
+    gone: AbortSignal,
+  ): Promise<LeaseAnswer> {
+    const { caller, engine } = this.#scope
+    const queueId = await engine.registry.queueId(caller.tenantId, queue)
+    const asked = { ...call, prefetch: call.prefetch ?? 0 }
+    return this.#remote.lease(this.#caller(workerId), { queueId, queue }, asked, gone)
+  }
+
+  heartbeat(
+    workerId: string,
+    items: readonly HeartbeatItem[],
+  ): Promise<{ leases: (LeaseOutcome & { leaseUntil?: Date })[]; draining?: true }> {
+    return this.#remote.heartbeat(this.#caller(workerId), items)
+  }
+
+  complete(workerId: string, items: readonly ({ token: string } & Completion)[]): Promise<LeaseOutcome[]> {
+    return this.#remote.complete(
+      this.#caller(workerId),
+      items.map(({ token, ...said }) => ({ token, said })),
+    )
+  }
+
+  /** Gives runs back; `failures` does not rise. */
+  release(workerId: string, tokens: readonly string[]): Promise<LeaseOutcome[]> {
+    return this.#remote.complete(
+      this.#caller(workerId),
+      tokens.map((token) => ({ token, said: { status: 'released' } })),
+    )
+  }
+
+  /** Registers a worker, or changes what is known of it. */
+  async put(id: string, fields: WorkerFields): Promise<WorkerView> {
+    const { engine, caller } = this.#scope
+    const now = engine.clock.now()
+    const row = await putWorker(engine.db, this.#keyOf(id), fields, now)
+    this.#remote.setDraining(caller.tenantId, id, row.isDraining)
+    return workerViewOf(row, now)
+  }
+
+  async get(id: string): Promise<WorkerView> {
+    const found = await getWorker(this.#scope.fresh, this.#keyOf(id), this.#scope.engine.clock.now())
+    if (found === null) throw noSuch('worker', id)
+    return found
+  }
+
+  /** By id, a page at a time. */
+  list(request: ListWorkers = {}): Promise<Page<WorkerView>> {
+    const { fresh, caller, engine } = this.#scope
+    return listWorkers(fresh, { ...request, tenantId: caller.tenantId, shards: engine.shards, now: engine.clock.now() })
+  }
+
+  async delete(id: string): Promise<void> {
+    const { engine, caller } = this.#scope
+    this.#remote.forget(caller.tenantId, id)
+    if (!(await deleteWorker(engine.db, this.#keyOf(id)))) throw noSuch('worker', id)
+  }
+
+  /** How many workers a queue needs. */
+  async scale(queue: string, wanted: Pick<ScaleRequest, 'targetLagMs' | 'perWorker'>): Promise<ScaleView> {
+    const { fresh, caller, engine } = this.#scope
+    const found = await readScale(fresh, { ...wanted, tenantId: caller.tenantId, queue, now: engine.clock.now() })
+    if (found === null) throw noSuch('queue', queue)
+    return found
+  }
+
+  get #remote(): RemoteWorkers {
+    return this.#scope.engine.remote
+  }
+
+  #caller(workerId: string): WorkerCaller {
+    const { tenantId, isInstallation = false } = this.#scope.caller
+    return { tenantId, mayServeAll: isInstallation, workerId }
+  }
+
+  #keyOf(id: string): WorkerKey {
+    return { tenantId: this.#scope.caller.tenantId, id, shards: this.#scope.engine.shards }
+  }
+}
