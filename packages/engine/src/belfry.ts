@@ -155,6 +155,11 @@ export class Belfry {
       throw new BelfryError('lease_lost', 'the run has ended, or was given to another attempt')
   }
 
+  /** Answers the lease calls that wait for work, and lets no more wait: the server that they come through closes. */
+  endLeaseCalls(): void {
+    this.#engine.remote.close()
+  }
+
   /** Rejects when the database does not answer. */
   async ping(): Promise<void> {
     await this.#engine.db.query(PING, [])

@@ -45,6 +45,11 @@ async function setup() {
       `insert into run_payloads (nominal_at, job_id, tenant_id, shard, payload) select now(), gen_random_uuid(), id, 0, '1' from tenants where name = $1`,
       [tenant],
     )
+    await t.query(
+      `insert into checkpoints (nominal_at, job_id, attempt, shard, tenant_id, value) select now(), gen_random_uuid(), 1, 0, id, '1' from tenants where name = $1`,
+      [tenant],
+    )
+    await view.workers.put('w', { queues: ['idle'] })
     await view.secrets.put('token', 'x')
     await view.payloads.put(Buffer.from('x'), 'text/plain')
     await view.signingKeys.list()
@@ -74,6 +79,7 @@ async function setup() {
 const READABLE = [
   'attempt_logs',
   'attempts',
+  'checkpoints',
   'dead_letters',
   'job_changes',
   'jobs',
@@ -84,6 +90,7 @@ const READABLE = [
   'skips',
   'specs',
   'timers',
+  'workers',
 ]
 const HIDDEN = ['api_keys', 'circuits', 'keys', 'payloads', 'secrets', 'signing_keys']
 
@@ -113,7 +120,7 @@ test('partitions, secrets of the installation and writing are closed to a tenant
   const t = await setup()
   const partitions = t.tables.filter(({ partition }) => partition)
   expect(partitions.length).toBeGreaterThan(10)
-  const others = ['meta', 'nodes', 'migrations', 'schedules', 'checkpoints']
+  const others = ['meta', 'nodes', 'migrations', 'schedules']
   for (const name of [...partitions.map((one) => one.name), ...others])
     await expect(t.read(1, `select 1 from "${t.kit.schema}"."${name}"`), name).rejects.toThrow(/permission denied/)
   expect(await t.read(1, `select name from "${t.kit.schema}".tenants`)).toEqual([['default']])

@@ -1,7 +1,7 @@
 import type { Fence } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { DefinedLease } from '../startable.ts'
-import type { KnownWorker } from './known-workers.ts'
+import type { KnownWorker } from './known-worker.ts'
 
 /** What one lease call holds, as far as this node knows. */
 interface HeldCall {

@@ -1,28 +1,7 @@
 import type { Instant } from '../../runtime/clock.ts'
 import type { Queryable } from '../../store/database.ts'
 import { type Sighting, sawWorkers } from '../../tenants/worker-rows.sql.ts'
-import type { Poll } from './poll.ts'
-
-/** A worker that has called this node. */
-export class KnownWorker {
-  readonly tenantId: number
-  readonly id: string
-  /** Its calls that wait for work. */
-  readonly polls = new Set<Poll>()
-  /** Tokens of runs that shall stop, and that it has not been told yet. */
-  toCancel: string[] = []
-  isDraining = false
-  inFlight = 0
-  queue: string | null = null
-  seenAt: Instant = 0
-  /** It called since the registry was last told. */
-  isNews = false
-
-  constructor(tenantId: number, id: string) {
-    this.tenantId = tenantId
-    this.id = id
-  }
-}
+import { KnownWorker } from './known-worker.ts'
 
 /** After so long without a call a worker is forgotten here; the registry says that it is lost. */
 const FORGET_MS = 60_000
@@ -55,9 +34,9 @@ export class KnownWorkers {
   async tell(db: Queryable, { shards, now }: { shards: number; now: Instant }): Promise<void> {
     const sightings: Sighting[] = []
     for (const [key, worker] of this.#workers) {
-      if (worker.polls.size > 0) worker.seenAt = now
+      if (worker.calls.size > 0) worker.seenAt = now
       else if (!worker.isNews && now - worker.seenAt > FORGET_MS) this.#workers.delete(key)
-      if (!worker.isNews && worker.polls.size === 0) continue
+      if (!worker.isNews && worker.calls.size === 0) continue
       worker.isNews = false
       const { tenantId, id, queue, inFlight } = worker
       sightings.push({ tenantId, id, queue, inFlight: Math.max(0, inFlight) })
@@ -75,6 +54,6 @@ export class KnownWorkers {
   /** A worker that shall drain hears it on its open calls. */
   drain(worker: KnownWorker, isDraining: boolean): void {
     worker.isDraining = isDraining
-    if (isDraining) for (const poll of worker.polls) poll.answer([])
+    if (isDraining) worker.answerCalls()
   }
 }

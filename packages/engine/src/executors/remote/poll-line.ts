@@ -61,9 +61,9 @@ export class PollLine implements Taker, Step {
     this.#polls.get(poll.holder)?.answer([])
     this.#polls.set(poll.holder, poll)
     this.lastUsedAt = this.#deps.clock.now()
-    poll.worker.polls.add(poll)
+    poll.worker.calls.add(poll)
     poll.whenOver(() => {
-      poll.worker.polls.delete(poll)
+      poll.worker.calls.delete(poll)
       if (this.#polls.get(poll.holder) === poll) this.#polls.delete(poll.holder)
     })
     if (this.claimer.backlogged) this.loop.wake()

@@ -1,6 +1,6 @@
 import type { Instant } from '../../runtime/clock.ts'
 import type { DefinedLease } from '../startable.ts'
-import type { KnownWorker } from './known-workers.ts'
+import type { KnownWorker } from './known-worker.ts'
 
 export interface PollTerms {
   holder: string

@@ -16,7 +16,8 @@ import { type DefinedLease, releaseOf, Startable } from '../startable.ts'
 import { type Answer, Completions, type Said } from './completions.ts'
 import { type BeatAnswer, Heartbeats, type Log } from './heartbeats.ts'
 import { HeldLeases } from './held-leases.ts'
-import { type KnownWorker, KnownWorkers } from './known-workers.ts'
+import type { KnownWorker } from './known-worker.ts'
+import { KnownWorkers } from './known-workers.ts'
 import { type LeaseClaim, LeaseTokens } from './lease-token.ts'
 import { type LeasedRun, leasedRuns } from './leased-run.ts'
 import { Poll } from './poll.ts'
@@ -87,7 +88,7 @@ export class RemoteWorkers implements Step {
   readonly #lines = new Map<number, PollLine>()
   #pausedQueueIds: ReadonlySet<number> = new Set()
   #toldAt: Instant = 0
-  #isStopped = false
+  #isClosed = false
 
   constructor(deps: RemoteWorkersDeps) {
     this.#deps = deps
@@ -131,7 +132,7 @@ export class RemoteWorkers implements Step {
     const held = this.#held.findRun(jobId, nominalAt)
     if (!held) return
     held.worker.toCancel.push(this.#tokens.sign(held.lease, held.leaseMs))
-    for (const poll of held.worker.polls) poll.answer([])
+    held.worker.answerCalls()
   }
 
   async lease(
@@ -142,8 +143,7 @@ export class RemoteWorkers implements Step {
   ): Promise<LeaseAnswer> {
     const worker = this.#saw(caller)
     worker.queue = queue
-    if (worker.isDraining || worker.toCancel.length > 0 || this.#isStopped)
-      return this.#answer(worker, [], call.leaseMs)
+    if (worker.isDraining || worker.toCancel.length > 0 || this.#isClosed) return this.#answer(worker, [], call.leaseMs)
     const { tenantId, workerId } = caller
     const { requestId, max, prefetch, leaseMs } = call
     const holder =
@@ -251,9 +251,13 @@ export class RemoteWorkers implements Step {
   }
 
   /** Answers whoever waits, and lets nobody wait any more. */
-  async stop(): Promise<void> {
-    this.#isStopped = true
+  close(): void {
+    this.#isClosed = true
     for (const line of this.#lines.values()) for (const poll of line.polls) poll.answer([])
+  }
+
+  async stop(): Promise<void> {
+    this.close()
     await Promise.all([...this.#lines.values()].map((line) => line.loop.stop()))
   }
 
