@@ -1,4 +1,5 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { createDatabase } from '../../test/database.ts'
 import { startTestKit, type TestKitOptions } from './index.ts'
 
 const START = new Date('2026-03-02T08:00:00Z')
@@ -6,6 +7,12 @@ const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 async function setup(options: Partial<TestKitOptions> = {}) {
+  const { schema, drop } = await createDatabase({ days: { around: START.getTime(), ahead: 2 } })
+  onTestFinished(drop)
+  return setupIn({ schema, seed: 1, ...options })
+}
+
+async function setupIn(options: Partial<TestKitOptions>) {
   const kit = await startTestKit({ database: inject('postgres'), start: START, ...options })
   onTestFinished(() => kit.stop())
   return kit
@@ -101,8 +108,8 @@ test('the same seed gives the same backoffs', async () => {
 })
 
 test('two kits on one schema share the work, and the schema stays with whoever made it', async () => {
-  const first = await setup()
-  const second = await setup({ schema: first.schema })
+  const first = await setupIn({})
+  const second = await setupIn({ schema: first.schema })
   const seen: string[] = []
   await first.handle('mail', (run) => void seen.push(run.id))
   await second.jobs.createMany(Array(5).fill({ queue: 'mail', payload: 1 }))
