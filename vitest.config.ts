@@ -1,5 +1,34 @@
 import { defaultServerConditions } from 'vite'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** They kill processes and wait for real time. Begun last, each would keep one worker busy while the others are done. */
+const LONGEST = [
+  'server/test/fuzz.test.ts',
+  'engine/test/faults/outage.test.ts',
+  'engine/test/chaos/chaos.test.ts',
+  'engine/test/behaviour/http-outage.test.ts',
+  'cli/test/killed-processes.test.ts',
+  'server/test/chaos-nodes.test.ts',
+  'engine/test/faults/lost-notifications.test.ts',
+  'engine/test/chaos/take-over.test.ts',
+  'engine/src/store/embedded/embedded-server.test.ts',
+  'engine/test/behaviour/http-circuits.test.ts',
+  'server/test/isolation.test.ts',
+  'cli/test/processes.test.ts',
+  'cli/test/start.test.ts',
+]
+
+/** Without times of an earlier run, as after a fresh checkout, vitest would begin with the files that have the most text. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const placeOf = ({ moduleId }: TestSpecification): number => {
+      const place = LONGEST.findIndex((path) => moduleId.endsWith(`/packages/${path}`))
+      return place === -1 ? LONGEST.length : place
+    }
+    return (await super.sort(files)).sort((one, other) => placeOf(one) - placeOf(other))
+  }
+}
 
 export default defineConfig({
   // Packages import each other by name; under test they are loaded from their sources.
@@ -11,6 +40,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 3,
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },
