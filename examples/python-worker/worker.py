@@ -16,10 +16,10 @@ import urllib.request
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
-LEASE_MS = 30_000
-# Short enough to stop soon, long enough to ask rarely. Work that comes meanwhile is answered at once.
-POLL_MS = 5_000
-GRACE_SECONDS = 10
+LEASE_MS = int(os.environ.get("LEASE_MS", "30000"))
+# How long Belfry keeps a call open when there is no work. Work that comes meanwhile is answered at once.
+POLL_MS = 20_000
+GRACE_SECONDS = float(os.environ.get("GRACE_SECONDS", "10"))
 
 
 def handle(run):
@@ -51,13 +51,17 @@ class Belfry:
     def __init__(self, url, key, worker_id):
         self.url, self.key, self.worker_id = url.rstrip("/"), key, worker_id
 
-    def post(self, path, body, timeout=15, method="POST"):
+    def post(self, path, body, timeout=15):
+        return self.send("POST", path, {"workerId": self.worker_id, **body}, timeout)
+
+    def send(self, method, path, body=None, timeout=15):
         """Sends until it is answered. What is wrong with the request itself is raised."""
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Authorization", "Bearer " + self.key)
-        if method == "POST":
+        data = None
+        if body is not None:
             request.add_header("Content-Type", "application/json")
-        data = None if method == "DELETE" else json.dumps({"workerId": self.worker_id, **body}).encode()
+            data = json.dumps(body).encode()
         pause = 0.1
         while True:
             try:
@@ -141,12 +145,20 @@ class Worker:
                     pool.submit(self.perform, run)
             self.drain()
 
+    def stop(self, *_):
+        """Takes nothing new. Belfry hears of it and ends the open poll; by a thread, since a signal calls this."""
+        if not self.stopping.is_set():
+            self.stopping.set()
+            own = f"/v1/workers/{self.belfry.worker_id}"
+            threading.Thread(target=self.belfry.send, args=("PUT", own, {"draining": True}), daemon=True).start()
+
     def lease(self, free):
         # The request id makes it safe to ask again: the same runs are answered, not others.
         call = {"max": free, "waitMs": POLL_MS, "leaseMs": LEASE_MS, "requestId": str(uuid.uuid4())}
         answer = self.belfry.post(f"/v1/queues/{self.queue}/lease", call, timeout=POLL_MS / 1000 + 15)
         if answer.get("draining"):  # an operator asked this worker to end
             self.stopping.set()
+        self.hear({"token": token, "outcome": "cancel_requested"} for token in answer.get("cancelRequested", []))
         if self.stopping.is_set() and answer["runs"]:
             tokens = [{"token": run["token"]} for run in answer["runs"]]
             self.belfry.post("/v1/leases/release", {"leases": tokens})
@@ -193,14 +205,19 @@ class Worker:
         while True:
             time.sleep(LEASE_MS / 3000)
             with self.changed:
-                runs = dict(self.running)
+                runs = list(self.running.values())
             if not runs:
                 continue
-            answer = self.belfry.post("/v1/leases/heartbeat", {"leases": [run.news() for run in runs.values()]})
-            for item in answer["leases"]:
-                runs[item["token"]].hear(item)
+            answer = self.belfry.post("/v1/leases/heartbeat", {"leases": [run.news() for run in runs]})
+            self.hear(answer["leases"])
             if answer.get("draining"):
                 self.stopping.set()
+
+    def hear(self, answers):
+        for answer in answers:
+            run = self.running.get(answer["token"])
+            if run is not None:
+                run.hear(answer)
 
     def drain(self):
         """Nothing new is taken. What runs may finish; what is left then is given back."""
@@ -218,11 +235,11 @@ def main():
     belfry = Belfry(url, os.environ["BELFRY_API_KEY"], worker_id)
     worker = Worker(belfry, queue, int(os.environ.get("CONCURRENCY", "4")))
     for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: worker.stopping.set())
+        signal.signal(name, worker.stop)
     print(f"{worker_id} works on {queue}", flush=True)
     worker.work()
     # Or else it would be listed as lost, as if it had died.
-    belfry.post(f"/v1/workers/{worker_id}", {}, method="DELETE")
+    belfry.send("DELETE", f"/v1/workers/{worker_id}")
     print("stopped", flush=True)
 
 

@@ -6,5 +6,8 @@ if [ -z "$database" ]; then
   echo "no database in $payload" >&2
   exit 65
 fi
-sleep "${BACKUP_SECONDS:-0}"
+# Whoever ends this script ends what it has started.
+trap 'kill $! 2>/dev/null; exit 143' TERM
+sleep "${BACKUP_SECONDS:-0}" &
+wait $!
 echo "backup of $database done by attempt $BELFRY_ATTEMPT of $BELFRY_RUN_ID"

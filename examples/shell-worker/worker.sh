@@ -10,9 +10,9 @@ queue=${1:?usage: worker.sh QUEUE COMMAND [ARGUMENT…]}
 shift
 url=${BELFRY_URL:-http://127.0.0.1:8080}
 worker="shell-$(printf '%s' "${HOSTNAME:-host}" | LC_ALL=C tr -cd 'A-Za-z0-9.-' | cut -c1-60)-$$-$RANDOM"
-lease_ms=30000
-beat_seconds=10
-grace_seconds=10
+lease_ms=${LEASE_MS:-30000}
+beat_seconds=$((lease_ms / 3000))
+grace_seconds=${GRACE_SECONDS:-10}
 stopping=
 trap 'stopping=1' TERM INT
 
@@ -105,8 +105,10 @@ perform() {
   beat "$token" "$command" >/dev/null 2>&1 &
   beating=$!
   # A signal to this shell ends the wait, but not the command.
-  while wait "$command"; code=$?; kill -0 "$command" 2>/dev/null; do
-    [ -z "$waiting" ] && { give_up "$command" >/dev/null 2>&1 & waiting=$!; }
+  while kill -0 "$command" 2>/dev/null; do
+    [ -n "$stopping" ] && [ -z "$waiting" ] && { give_up "$command" >/dev/null 2>&1 & waiting=$!; }
+    wait "$command"
+    code=$?
   done
   kill "$beating" $waiting 2>/dev/null
   wait "$beating" 2>/dev/null
@@ -149,6 +151,7 @@ while [ -z "$stopping" ]; do
   field_of_run payload <"$work/answer" >"$work/payload"
   code=143
   echo release >"$work/verdict"
+  echo "$BELFRY_RUN_ID attempt $BELFRY_ATTEMPT begins"
   [ -z "$stopping" ] && perform "$token" "$@"
   echo "$BELFRY_RUN_ID attempt $BELFRY_ATTEMPT ended with $code: $(finish "$token")"
 done
