@@ -1,9 +1,8 @@
 import { timingSafeEqual } from 'node:crypto'
-import { BelfryError } from '@belfry/engine'
+import { BelfryError, type Tenant } from '@belfry/engine'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { Limiter } from './rate-limit.ts'
 import type { Scope, Service } from './service.ts'
-import type { TenantWithWorkers } from './tenant-workers.ts'
 
 /** Who asks, for whom, and how the change log names them. */
 export interface Caller {
@@ -19,7 +18,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller
     /** The engine, bound to the caller's tenant. */
-    tenant: TenantWithWorkers
+    tenant: Tenant
     /** The engine as a whole: for routes of scope `admin`, which check for themselves what they may touch. */
     service: Service
   }
@@ -75,7 +74,7 @@ export class Auth {
     await this.#options.limiter.admit(service, caller, reply)
     request.caller = caller
     request.service = service
-    request.tenant = service.tenant(caller) as TenantWithWorkers
+    request.tenant = service.tenant(caller)
   }
 
   async #callerOf(service: Service, request: FastifyRequest): Promise<Caller> {

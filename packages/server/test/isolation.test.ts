@@ -99,7 +99,7 @@ async function holdings(): Promise<Record<string, string>> {
   const held: Record<string, string> = {}
   for (const { name, key } of tables) {
     const rows = await api.query<{ row: string }>(
-      `select row_to_json(t)::jsonb #- '{used_at}' as row from ${name} t where ${key} = $1`,
+      `select row_to_json(t)::jsonb - array['used_at', 'seen_at', 'in_flight'] as row from ${name} t where ${key} = $1`,
       [other.id],
     )
     held[name] = rows

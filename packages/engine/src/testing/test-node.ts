@@ -30,6 +30,8 @@ const CONNECTIONS = 8
 const HISTORY_DAYS = 400
 /** A test kit starts often; a day that is missing is made when it is needed. */
 const DAYS_AHEAD = 2
+/** Nodes of one test read each other's tokens. */
+const VAULT_KEY = Buffer.alloc(32, 1)
 
 /** A node whose loops do not run and whose time stands still: whoever holds it makes every step. */
 export async function startTestNode(options: TestNodeOptions): Promise<TestNode> {
@@ -49,6 +51,7 @@ export async function startTestNode(options: TestNodeOptions): Promise<TestNode>
       historyDays: HISTORY_DAYS,
       daysAhead: DAYS_AHEAD,
       ownTime: true,
+      vaultKey: VAULT_KEY,
     })
     await engine.partitioner.ensure()
     const readers = startReaders({ schema, logger, readDatabase: null }, database, missingWall === null)

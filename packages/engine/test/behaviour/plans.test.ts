@@ -1,13 +1,16 @@
 import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
+import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
 import { Partitioner } from '../../src/history/partitioner.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
+import { readCheckpoints, saveCheckpoints } from '../../src/leases/checkpoints.sql.ts'
 import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
 import type { Packed } from '../../src/leases/receipt.ts'
+import { callsWithLeases } from '../../src/leases/recover.sql.ts'
 import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
 import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
 import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
@@ -58,6 +61,27 @@ const HOT: Record<string, Hot> = {
       claimRuns(db, { ...claim, levels: [level, { priority: 9, watermark: 0 }], delivery: 'at_least_once' }),
     by: ['runs_ready', 'runs_pkey', 'specs'],
   },
+  'claim for several calls': {
+    send: (db) =>
+      claimShared(db, {
+        ...{ queueId: 1, now: START, levels: [level], delivery: 'at_least_once' as const },
+        places: Array(BATCH).fill({ holder: '-9', leaseUntil: START + 30_000 }),
+      }),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'find repeated calls': {
+    send: (db) => callsWithLeases(db, ['-9', '-10']),
+    by: ['runs_of_worker', 'receipts_pkey'],
+  },
+  checkpoint: {
+    send: (db) =>
+      saveCheckpoints(
+        db,
+        fences.map((fence) => ({ fence, value: '1', progress: null })),
+      ),
+    by: ['runs_pkey', 'checkpoints_pkey'],
+  },
+  'read checkpoints': { send: (db) => readCheckpoints(db, fences), by: ['checkpoints_pkey'] },
   succeed: {
     send: (db) =>
       finishSucceeded(

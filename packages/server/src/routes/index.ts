@@ -42,7 +42,7 @@ export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): voi
   deadLetterRoutes(app)
   queueRoutes(app)
   queueScaleRoutes(app)
-  leaseRoutes(app)
+  leaseRoutes(app, service)
   workerRoutes(app)
   payloadRoutes(app)
   secretRoutes(app)

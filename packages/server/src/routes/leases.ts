@@ -1,5 +1,4 @@
 import { BelfryError, type Complaint } from '@belfry/engine'
-import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { App } from '../app.ts'
 import { MAX_COMPLAINTS, refusal } from '../complaints.ts'
@@ -16,6 +15,7 @@ import {
   releaseBody,
 } from '../schemas/lease.ts'
 import { queueName } from '../schemas/queue.ts'
+import type { Service } from '../service.ts'
 
 const BODY_LIMIT_BYTES = 8_388_608
 /** As far as any time may be away. */
@@ -25,8 +25,8 @@ const tags = ['Leases']
 const config = { scope: 'worker' } as const
 
 /** What workers call. One item that makes no sense to the engine gets its own answer and stops no other. */
-export function leaseRoutes(app: App): void {
-  const polls = openPolls(app)
+export function leaseRoutes(app: App, service: () => Service | null): void {
+  app.addHook('preClose', async () => service()?.endLeaseCalls())
 
   app.post(
     '/v1/queues/:queue/lease',
@@ -43,11 +43,16 @@ export function leaseRoutes(app: App): void {
       },
     },
     async ({ tenant, params, body }, reply) => {
-      const poll = polls.open(reply)
+      const call = leaseCall(body)
+      const gone = new AbortController()
+      const hangUp = () => gone.abort()
+      // The response is closed when the connection is, not when the request has been read.
+      reply.raw.once('close', hangUp)
+      if (reply.raw.destroyed) hangUp()
       try {
-        return await tenant.workers.lease(params.queue, leaseCall(body), poll.signal)
+        return await tenant.workers.lease(params.queue, call, gone.signal)
       } finally {
-        poll.close()
+        reply.raw.off('close', hangUp)
       }
     },
   )
@@ -65,7 +70,7 @@ export function leaseRoutes(app: App): void {
         response: { 200: heartbeatAnswer },
       },
     },
-    ({ tenant, body }) => tenant.workers.heartbeat(body.workerId, body.leases),
+    ({ tenant, body }) => tenant.workers.heartbeat(body.workerId, body.leases.map(readBeat)),
   )
 
   app.post(
@@ -105,37 +110,19 @@ export function leaseRoutes(app: App): void {
   )
 }
 
-/** Polls that wait. Each ends when its client is gone, and all of them when the server stops. */
-function openPolls(app: App) {
-  const open = new Set<AbortController>()
-  let isStopping = false
-  app.addHook('preClose', async () => {
-    isStopping = true
-    for (const poll of open) poll.abort()
-  })
-  return {
-    open({ raw }: FastifyReply): { signal: AbortSignal; close(): void } {
-      const poll = new AbortController()
-      const hangUp = () => poll.abort()
-      open.add(poll)
-      // The response is closed when the connection is, not when the request has been read.
-      raw.once('close', hangUp)
-      if (isStopping || raw.destroyed) poll.abort()
-      return {
-        signal: poll.signal,
-        close: () => {
-          raw.off('close', hangUp)
-          open.delete(poll)
-        },
-      }
-    },
-  }
-}
-
 function leaseCall(body: Static<typeof leaseBody>) {
   const { workerId, max = 1, waitMs = 0, leaseMs = DEFAULT_LEASE_MS, requestId, prefetch = 0 } = body
   if (prefetch > max) throw refusal([{ path: 'prefetch', message: `must be at most max, which is ${max}` }])
   return { workerId, max, waitMs, leaseMs, prefetch, ...(requestId === undefined ? {} : { requestId }) }
+}
+
+type Beat = Static<typeof heartbeatBody>['leases'][number]
+
+/** Most carry nothing but their token, and stay as they are. */
+function readBeat(beat: Beat) {
+  const { logs, ...rest } = beat
+  if (logs === undefined) return rest
+  return { ...rest, logs: logs.map(({ at, ...line }) => (at === undefined ? line : { ...line, at: new Date(at) })) }
 }
 
 type Result = Static<typeof completeBody>['results'][number]

@@ -1,0 +1,265 @@
+import { expect, test } from 'vitest'
+import { OUTCOME } from '../../src/job/states.ts'
+import { startLossyProxy } from './lossy-proxy.ts'
+import { LEASE_MS, MANY } from './packed.ts'
+import { setup } from './setup.ts'
+import { tokensOf, workerOf } from './worker.ts'
+
+/** Two nodes, and so many runs that are ready. */
+async function setupRuns(count: number, job: object = {}) {
+  const t = await setup()
+  const [node, other] = [await t.startNode(), await t.startNode()]
+  await node.jobs.createMany(
+    Array.from({ length: count }, (_, payload) => ({ queue: 'work', payload, ...job })) as never,
+  )
+  const history = () =>
+    t.query<{ number: number; outcome: number; n: number }>(
+      'select number, outcome, count(*)::int as n from attempts group by 1, 2 order by 1, 2',
+    )
+  const count_ = async (what: string) => (await t.query<{ n: number }>(`select count(*)::int as n from ${what}`))[0]?.n
+  const wake = async () => {
+    await node.engine.waker.runOnce()
+    await other.engine.waker.runOnce()
+  }
+  return { ...t, node, other, history, count: count_, wake }
+}
+
+const succeeded = (n: number) => ({ number: 1, outcome: OUTCOME.succeeded, n })
+
+test('a lease call that is repeated on another node answers the same leases', async () => {
+  const t = await setupRuns(3)
+  const first = await workerOf(t.node).lease({ max: 2, requestId: 'r' })
+  expect(first.runs).toMatchObject([
+    { attempt: 1, payload: 0 },
+    { attempt: 1, payload: 1 },
+  ])
+  for (const node of [t.node, t.other]) {
+    const again = await workerOf(node).lease({ max: 2, requestId: 'r' })
+    expect(tokensOf(again).sort()).toEqual(tokensOf(first).sort())
+  }
+  expect((await workerOf(t.other).lease({ max: 2, requestId: 'r2' })).runs).toMatchObject([{ payload: 2 }])
+  expect((await workerOf(t.other, 'w2').lease({ max: 2, requestId: 'r' })).runs).toEqual([])
+})
+
+test('a large lease leaves one receipt; its runs end once each, however often that is said', async () => {
+  const t = await setupRuns(MANY)
+  const worker = workerOf(t.node)
+  const tokens = tokensOf(await worker.lease({ max: 1_000 }))
+  expect([await t.count('runs'), await t.count('receipts'), tokens.length]).toEqual([0, 1, MANY])
+  const ok = Array(MANY).fill('ok')
+  expect(await worker.complete(tokens)).toEqual(ok)
+  expect(await worker.complete(tokens)).toEqual(ok)
+  expect(await workerOf(t.other).complete(tokens)).toEqual(ok)
+  expect(await worker.complete(tokens, { status: 'canceled' })).toEqual(Array(MANY).fill('lease_lost'))
+  expect(await t.history()).toEqual([succeeded(MANY)])
+})
+
+test('completions of the same leases that come at once, here and elsewhere, are all told ok and kept once', async () => {
+  const t = await setupRuns(MANY)
+  const [here, elsewhere] = [workerOf(t.node), workerOf(t.other)]
+  const tokens = tokensOf(await here.lease({ max: 1_000 }))
+  const all = await Promise.all([here.complete(tokens), elsewhere.complete(tokens), here.complete(tokens)])
+  expect(new Set(all.flat())).toEqual(new Set(['ok']))
+  expect(await t.history()).toEqual([succeeded(MANY)])
+  expect([await t.count('runs')]).toEqual([0])
+})
+
+test('runs of a receipt can be ended through a node that did not write it, and the others still through theirs', async () => {
+  const t = await setupRuns(MANY)
+  const here = workerOf(t.node)
+  const tokens = tokensOf(await here.lease({ max: 1_000 }))
+  expect(await workerOf(t.other).complete(tokens.slice(0, 50))).toEqual(Array(50).fill('ok'))
+  expect(await here.complete(tokens.slice(50))).toEqual(Array(MANY - 50).fill('ok'))
+  expect(await t.history()).toEqual([succeeded(MANY)])
+})
+
+test('a heartbeat renews leases through any node, and those of a receipt too', async () => {
+  const t = await setupRuns(MANY)
+  const tokens = tokensOf(await workerOf(t.node).lease({ max: 1_000 }))
+  for (const node of [t.node, t.other]) node.clock.advance(LEASE_MS - 1)
+  expect(await workerOf(t.other).heartbeat(tokens.slice(0, 60))).toEqual(Array(60).fill('ok'))
+  expect(await workerOf(t.node).heartbeat(tokens.slice(60))).toEqual(Array(60).fill('ok'))
+  for (const node of [t.node, t.other]) node.clock.advance(LEASE_MS - 1)
+  expect(await t.other.reap()).toBe(0)
+  expect(await workerOf(t.node).complete(tokens)).toEqual(Array(MANY).fill('ok'))
+  expect(await t.history()).toEqual([succeeded(MANY)])
+})
+
+test('what a worker lets expire is performed again, and its late word is refused', async () => {
+  const t = await setupRuns(MANY)
+  const late = workerOf(t.node)
+  const tokens = tokensOf(await late.lease({ max: 1_000 }))
+  expect(await late.complete(tokens.slice(0, 20))).toEqual(Array(20).fill('ok'))
+  for (const node of [t.node, t.other]) node.clock.advance(LEASE_MS)
+  expect(await t.other.reap()).toBe(MANY - 20)
+  const again = await workerOf(t.other, 'w2').lease({ max: 1_000 })
+  expect(again.runs).toHaveLength(MANY - 20)
+  expect(new Set(again.runs.map((run) => [run.attempt, run.failures].join()))).toEqual(new Set(['2,1']))
+  expect(await late.heartbeat(tokens.slice(20))).toEqual(Array(MANY - 20).fill('lease_lost'))
+  expect(await late.complete(tokens.slice(20))).toEqual(Array(MANY - 20).fill('lease_lost'))
+  expect(await late.complete(tokens.slice(0, 20))).toEqual(Array(20).fill('ok'))
+  expect(await workerOf(t.other, 'w2').complete(tokensOf(again))).toEqual(Array(MANY - 20).fill('ok'))
+  expect(await t.history()).toEqual([
+    succeeded(20),
+    { number: 1, outcome: OUTCOME.failed, n: MANY - 20 },
+    { number: 2, outcome: OUTCOME.succeeded, n: MANY - 20 },
+  ])
+})
+
+test('a completion after a release and a new lease by the same worker is refused', async () => {
+  const t = await setupRuns(1)
+  const worker = workerOf(t.node)
+  const [first = ''] = tokensOf(await worker.lease({ requestId: 'a' }))
+  expect(await worker.release([first])).toEqual(['ok'])
+  await t.wake()
+  const second = await worker.lease({ requestId: 'b' })
+  expect(second.runs).toMatchObject([{ attempt: 2, failures: 0 }])
+  expect(await worker.complete([first])).toEqual(['lease_lost'])
+  expect(await worker.release([first])).toEqual(['ok'])
+  expect(await worker.complete(tokensOf(second))).toEqual(['ok'])
+})
+
+test('what was claimed for a call whose client went away meanwhile is ready again, and counts for nothing', async () => {
+  const t = await setupRuns(1)
+  const [job] = await t.query<{ job_id: string }>('select job_id from runs')
+  const held = await t.holdAt('update', 'runs', job?.job_id ?? '')
+  const gone = new AbortController()
+  const leasing = workerOf(t.node).lease({ waitMs: 20_000 }, gone.signal)
+  await t.untilBlocked()
+  gone.abort()
+  await held.release()
+  expect((await leasing).runs).toEqual([])
+  await t.node.engine.finisher.drained()
+  await expect
+    .poll(async () => {
+      await t.wake()
+      return (await t.query('select attempt, failures, state from runs'))[0]
+    })
+    .toEqual({ attempt: 1, failures: 0, state: 0 })
+  expect((await workerOf(t.other).lease()).runs).toMatchObject([{ attempt: 2, failures: 0 }])
+})
+
+test.each([
+  ['claim_at_least_once', 1],
+  ['claim_shared_at_least_once', 2],
+])('runs that were leased by %s into a lost connection reach the calls that wait', async (name, calls) => {
+  const t = await setup()
+  const proxy = await startLossyProxy()
+  const node = await t.startNode(proxy.connection)
+  const leasing = Array.from({ length: calls }, (_, i) => workerOf(node, `w${i}`).lease({ max: 10, waitMs: 20_000 }))
+  const lines = () => node.engine.remote.queueIds.length
+  await expect.poll(lines).toBe(1)
+  const lost = proxy.lose(name, 'answered')
+  await node.jobs.createMany(Array(4).fill({ queue: 'work' }) as never)
+  await lost
+  proxy.goOn()
+  const answers = await Promise.all(leasing)
+  expect(answers.map(({ runs }) => runs.length)).toEqual(Array(calls).fill(4 / calls))
+  const tokens = answers.flatMap(tokensOf)
+  expect(await workerOf(node).complete(tokens)).toEqual(Array(4).fill('ok'))
+  expect(await t.query('select number from attempts')).toEqual(Array(4).fill({ number: 1 }))
+})
+
+test('while work is short it goes round those who wait', async () => {
+  const t = await setup()
+  const node = await t.startNode()
+  const leasing = Array.from({ length: 3 }, (_, i) => workerOf(node, `w${i}`).lease({ max: 10, waitMs: 20_000 }))
+  await expect.poll(() => node.engine.remote.queueIds.length).toBe(1)
+  await node.jobs.createMany(Array(6).fill({ queue: 'work' }) as never)
+  const answers = await Promise.all(leasing)
+  expect(answers.map(({ runs }) => runs.length)).toEqual([2, 2, 2])
+})
+
+test('a run that may be performed at most once is not given to a worker to wait there', async () => {
+  const t = await setupRuns(5, { delivery: 'at_most_once' })
+  const worker = workerOf(t.node)
+  expect((await worker.lease({ max: 3, prefetch: 3 })).runs).toEqual([])
+  const { runs } = await worker.lease({ max: 3, prefetch: 1 })
+  expect(runs).toMatchObject([{ atMostOnce: true }, { atMostOnce: true }])
+})
+
+test('that a run shall stop is said on an open call and with the next heartbeat, and nothing extends it', async () => {
+  const t = await setupRuns(1)
+  const worker = workerOf(t.node)
+  const { runs } = await worker.lease()
+  const [run] = runs
+  const waiting = worker.lease({ waitMs: 20_000 })
+  expect(await t.node.runs.cancel(run?.runId ?? '')).toEqual({ status: 'canceling' })
+  expect(await waiting).toEqual({ runs: [], cancelRequested: [run?.token] })
+  expect(await worker.heartbeat([run?.token ?? ''])).toEqual(['cancel_requested'])
+  expect(await worker.complete([run?.token ?? ''], { status: 'canceled' })).toEqual(['ok'])
+  expect(await t.history()).toEqual([{ number: 1, outcome: OUTCOME.canceled, n: 1 }])
+})
+
+test('tokens that were changed, made up or belong to another tenant are unknown, and stop no other', async () => {
+  const t = await setupRuns(2)
+  await t.query(`insert into tenants (id, name) values (2, 'other')`)
+  const worker = workerOf(t.node)
+  const [token = '', good = ''] = tokensOf(await worker.lease({ max: 2 }))
+  const parts = token.split('.')
+  const wrong = [
+    ...['', 'x', '.', '.'.repeat(6), token.slice(1), token.slice(0, -1), `${token}x`, `${token}.`, 'x'.repeat(10_000)],
+    ...parts.map((part, i) => parts.map((one, j) => (i === j ? flipped(part) : one)).join('.')),
+    ...parts.map((_, i) => parts.filter((_one, j) => i !== j).join('.')),
+  ].filter((one) => one !== token)
+  for (const call of ['complete', 'heartbeat', 'release'] as const) {
+    const outcomes = await worker[call](wrong)
+    // Another run or attempt of the same call is well signed, and not live.
+    expect(new Set(outcomes)).toEqual(new Set(['unknown_token', 'lease_lost']))
+    expect(outcomes.filter((one) => one === 'lease_lost').length).toBeLessThanOrEqual(3)
+  }
+  expect(await workerOf(t.node, 'w', 2).complete([token, good])).toEqual(['unknown_token', 'unknown_token'])
+  expect(await worker.complete([...wrong.slice(0, 3), token, 'x', good])).toEqual([
+    ...['unknown_token', 'unknown_token', 'unknown_token', 'ok', 'unknown_token', 'ok'],
+  ])
+  expect(await t.history()).toEqual([succeeded(2)])
+})
+
+const flipped = (part: string): string => (part.at(-1) === '1' ? `${part.slice(0, -1)}2` : `${part.slice(0, -1)}1`)
+
+test('a queue that is paused gives nothing until it goes on', async () => {
+  const t = await setupRuns(1)
+  await t.query(`update queues set paused_at = now() where name = 'work'`)
+  await t.node.engine.pulse.runOnce()
+  expect((await workerOf(t.node).lease()).runs).toEqual([])
+  const waiting = workerOf(t.node).lease({ waitMs: 20_000 })
+  await t.query(`update queues set paused_at = null where name = 'work'`)
+  await t.node.engine.pulse.runOnce()
+  expect((await waiting).runs).toHaveLength(1)
+})
+
+test('a call that waited long enough is answered with nothing', async () => {
+  const t = await setup()
+  const node = await t.startNode()
+  const waiting = workerOf(node).lease({ waitMs: 5_000 })
+  await expect.poll(() => node.engine.remote.queueIds.length).toBe(1)
+  node.clock.advance(5_000)
+  expect(await waiting).toEqual({ runs: [] })
+})
+
+test('checkpoints, progress and log lines are kept by the live attempt alone, and lines once', async () => {
+  const t = await setupRuns(1)
+  const worker = workerOf(t.node)
+  const { runs } = await worker.lease()
+  const { runId = '', token = '' } = runs[0] ?? {}
+  const said = {
+    checkpoint: { row: 7 },
+    progress: { value: 0.5, text: 'half' },
+    logs: [{ line: 1, message: 'one' }, { line: 2, message: 'two' }, { message: 'three' }],
+  }
+  expect(await worker.heartbeat([token], said)).toEqual(['ok'])
+  expect(await workerOf(t.other).heartbeat([token], { logs: said.logs.slice(0, 2) })).toEqual(['ok'])
+  expect(await t.node.runs.get(runId)).toMatchObject({ progress: { value: 0.5, text: 'half' } })
+  expect((await t.node.runs.logs(runId)).map(({ line, message }) => [line, message])).toEqual([
+    [1, 'one'],
+    [2, 'two'],
+    [3, 'three'],
+  ])
+  expect(await worker.complete([token], { status: 'failed', error: { message: 'no' }, retryInMs: 0 })).toEqual(['ok'])
+  expect(await worker.heartbeat([token], { checkpoint: 'late' })).toEqual(['lease_lost'])
+  await t.wake()
+  const again = await workerOf(t.other).lease()
+  expect(again.runs).toMatchObject([{ attempt: 2, failures: 1, checkpoint: { row: 7 } }])
+  expect(await workerOf(t.other).complete(tokensOf(again))).toEqual(['ok'])
+  expect(await t.count('checkpoints')).toBe(0)
+})
