@@ -6,6 +6,9 @@ import type { WorkerRuntime } from './worker-runtime.ts'
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
+const PROBE_MS = 5_000
+/** So often a call may fail before it is worth a line that it does. */
+const MANY_TRIES = 5
 /** For answers that will hardly change by themselves: a key without the scope, a queue of the other kind. */
 const LONGEST_REFUSED_PAUSE_MS = 30_000
 
@@ -20,7 +23,7 @@ interface RepeatOptions {
   timeoutMs: number
   signal: AbortSignal
   /** Whether waiting may help; what is refused for its content is thrown. */
-  retries?: (error: unknown) => boolean
+  retries?: (error: unknown, tries: number) => boolean
 }
 
 /**
@@ -51,9 +54,9 @@ export class Connection {
         this.#refused.clear()
         return answer
       } catch (error) {
-        if (signal.aborted || !retries(error)) throw error
-        if (isAway(error)) this.#lost(error)
-        else this.#sayRefused(error)
+        if (signal.aborted || !retries(error, tries)) throw error
+        if (isAway(error)) this.#miss(error)
+        if (!isAway(error) || tries === MANY_TRIES) this.#sayRefused(error)
         await pause(this.#deps.runtime, this.#pauseMs(error, tries), signal)
         await this.#untilBack(signal)
       }
@@ -65,31 +68,37 @@ export class Connection {
     this.#wake()
   }
 
-  #lost(error: unknown): void {
+  #miss(error: unknown): void {
     if (this.#lostAt !== null || this.#ended.signal.aborted) return
     this.#lostAt = this.#deps.runtime.monotonicMs()
-    this.#deps.logger.warn('the connection to Belfry was lost', { error: wordsOf(error) })
-    void this.#look()
+    void this.#look(error)
   }
 
-  async #look(): Promise<void> {
+  /** Ends when the server has answered. One call that fails while others get through is not worth a line. */
+  async #look(missed: unknown): Promise<void> {
     const { runtime, logger, probe } = this.#deps
     const { signal } = this.#ended
-    for (let tries = 1; !signal.aborted; tries++) {
-      try {
-        await probe({ timeoutMs: 5_000, signal, retries: 0 })
-        break
-      } catch (error) {
-        // Any answer of its own shows that it is there.
-        if (!signal.aborted && !isAway(error)) break
-        await pause(runtime, this.#pauseMs(error, tries), signal).catch(() => {})
-      }
+    let tries = 0
+    while (!signal.aborted && !(await this.#answers(() => probe({ timeoutMs: PROBE_MS, signal, retries: 0 })))) {
+      if (signal.aborted) return
+      if (++tries === 1) logger.warn('the connection to Belfry was lost', { error: wordsOf(missed) })
+      await pause(runtime, this.#pauseMs(missed, tries), signal).catch(() => {})
     }
     if (signal.aborted) return
     const afterMs = Math.round(runtime.monotonicMs() - (this.#lostAt as number))
     this.#lostAt = null
-    logger.info('the connection to Belfry is back', { afterMs })
+    if (tries > 0) logger.info('the connection to Belfry is back', { afterMs })
     this.#wake()
+  }
+
+  /** Any answer of its own shows that it is there. */
+  async #answers(probe: () => Promise<void>): Promise<boolean> {
+    try {
+      await probe()
+      return true
+    } catch (error) {
+      return !isAway(error)
+    }
   }
 
   #wake(): void {
@@ -119,7 +128,7 @@ export class Connection {
     const words = wordsOf(error)
     if (isBusy(error) || this.#refused.has(words)) return
     this.#refused.add(words)
-    this.#deps.logger.error('Belfry refuses a call of the worker; it is tried again now and then', { error: words })
+    this.#deps.logger.error('a call of the worker keeps failing; it is repeated', { error: words })
   }
 }
 
@@ -131,6 +140,11 @@ export function isAway(error: unknown): boolean {
 /** Waiting may help: nobody there, too many calls, or a key that is being replaced. */
 export function mayPass(error: unknown): boolean {
   return isAway(error) || isBusy(error) || [401, 403].includes((error as BelfryApiError).status)
+}
+
+/** The server stumbled over something: perhaps over what this very call holds. */
+export function isStumble(error: unknown): boolean {
+  return error instanceof BelfryApiError && error.status === 500
 }
 
 function isBusy(error: unknown): boolean {

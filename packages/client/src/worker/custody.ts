@@ -79,7 +79,11 @@ export class Custody {
     let free = slots.freeSlots()
     for (const leased of answer.runs) {
       const run = new RemoteRun(leased, services, monotonicMs)
-      if (run.leaseUntil < run.deadlineAt) serverClock.observe(run.leaseUntil - leaseMs)
+      if (run.leaseUntil < run.deadlineAt) {
+        serverClock.observe(run.leaseUntil - leaseMs)
+        // The answer may have waited longer than the lease: its process was stopped, its machine asleep.
+        run.beatAt -= Math.max(0, serverClock.now() - (run.leaseUntil - leaseMs))
+      }
       this.#slotsOf.set(run, slots)
       this.#keeper.hold(run)
       // Work that may be done at most once does not wait here: dying with it before it begins would lose it.

@@ -1,4 +1,4 @@
-import { type Connection, wordsOf } from './connection.ts'
+import { type Connection, isStumble, mayPass, wordsOf } from './connection.ts'
 import type { CallOptions, HeartbeatItem, HeartbeatOutcome, WorkerClient } from './lease-calls.ts'
 import type { Logger } from './logger.ts'
 import type { RemoteRun } from './remote-run.ts'
@@ -8,6 +8,8 @@ import type { WorkerRuntime } from './worker-runtime.ts'
 
 const MAX_ITEMS = 5_000
 const MAX_BYTES = 4_194_304
+/** So often the server may stumble over a call before it is taken apart. */
+const STUMBLES = 3
 const MAX_NOTE_BYTES = 1_048_576
 /** Lines of a log gather for so long, unless something else goes to the server before. */
 const NOTED_MS = 500
@@ -155,7 +157,11 @@ export class Heartbeats {
     const { connection, leaseMs } = this.#deps
     const timeoutMs = Math.min(10_000, Math.max(1_000, leaseMs / 3))
     try {
-      await connection.repeat((options) => this.#try(beats, options), { timeoutMs, signal: this.#ended.signal })
+      await connection.repeat((options) => this.#try(beats, options), {
+        timeoutMs,
+        signal: this.#ended.signal,
+        retries: (error, tries) => mayPass(error) && !(isStumble(error) && tries >= STUMBLES),
+      })
     } catch (error) {
       await this.#refused(beats, error)
     }

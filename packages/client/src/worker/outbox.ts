@@ -1,5 +1,4 @@
-import { BelfryApiError } from '../errors.ts'
-import { type Connection, mayPass, wordsOf } from './connection.ts'
+import { type Connection, isStumble, mayPass, wordsOf } from './connection.ts'
 import type { CallOptions } from './lease-calls.ts'
 import type { Logger } from './logger.ts'
 
@@ -10,8 +9,8 @@ export interface OutboxItem {
 interface OutboxOptions<Item> {
   /** One call; throws as the client does. */
   send(items: Item[], options: CallOptions): Promise<void>
-  /** The server will not take this one: another form of it, or null if there is none and it is dropped. */
-  simplify(item: Item, error: unknown): Item | null
+  /** The server will not take this one: another form of it, or null if there is none. */
+  simplify(item: Item): Item | null
   /** Whether it is still worth sending. */
   isWanted(item: Item): boolean
   /** Sent, or given up. */
@@ -24,6 +23,8 @@ const MAX_ITEMS = 1_000
 const MAX_BYTES = 4_194_304
 const TIMEOUT_MS = 30_000
 const LANES = 2
+/** So often the server may stumble over a batch before it is taken apart. */
+const STUMBLES = 3
 /** The second lane is for many: a few wait for the first and go along with the next call. */
 const WORTH_A_LANE = 250
 
@@ -102,11 +103,12 @@ export class Outbox<Item extends OutboxItem> {
   }
 
   async #carry(items: Item[]): Promise<void> {
-    const { connection, send, onGone } = this.#options
+    const { connection, onGone } = this.#options
     try {
-      await connection.repeat((options) => this.#sendWanted(items, send, options), {
+      await connection.repeat((options) => this.#sendWanted(items, options), {
         timeoutMs: TIMEOUT_MS,
         signal: this.#ended.signal,
+        retries: (error, tries) => mayPass(error) && !(isStumble(error) && tries >= STUMBLES),
       })
       for (const item of items) onGone(item)
     } catch (error) {
@@ -115,26 +117,31 @@ export class Outbox<Item extends OutboxItem> {
   }
 
   /** While the server was away some may have become pointless. */
-  async #sendWanted(items: Item[], send: OutboxOptions<Item>['send'], options: CallOptions): Promise<void> {
-    const wanted = items.filter((item) => this.#options.isWanted(item))
+  async #sendWanted(items: Item[], options: CallOptions): Promise<void> {
+    const { isWanted, send } = this.#options
+    const wanted = items.filter(isWanted)
     if (wanted.length > 0) await send(wanted, options)
   }
 
   async #refused(items: Item[], error: unknown): Promise<void> {
     const { simplify, onGone, logger } = this.#options
-    const isRefused = error instanceof BelfryApiError && !mayPass(error)
     const [first] = items
-    if (isRefused && items.length > 1) {
+    if (this.#ended.signal.aborted || !first) {
+      for (const item of items) onGone(item)
+    } else if (items.length > 1) {
       const half = items.length >> 1
       await this.#carry(items.slice(0, half))
-      return this.#carry(items.slice(half))
+      await this.#carry(items.slice(half))
+    } else {
+      const simpler = simplify(first)
+      logger.warn(
+        simpler ? 'the end of an attempt is sent in a plainer form' : 'the end of an attempt cannot be sent',
+        {
+          error: wordsOf(error),
+        },
+      )
+      if (simpler) await this.#carry([simpler])
+      else onGone(first)
     }
-    const simpler = isRefused && first ? simplify(first, error) : null
-    if (simpler) {
-      logger.warn('Belfry did not take what a handler answered; it is sent without', { error: wordsOf(error) })
-      return this.#carry([simpler])
-    }
-    if (!this.#ended.signal.aborted) logger.error('the end of an attempt cannot be sent', { error: wordsOf(error) })
-    for (const item of items) onGone(item)
   }
 }

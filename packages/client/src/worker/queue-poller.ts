@@ -6,11 +6,13 @@ import type { WorkerRuntime } from './worker-runtime.ts'
 
 const MAX_RUNS = 1_000
 const MAX_OPEN = 2
+const MAX_TRIES = 5
 const MIN_WAIT_MS = 20_000
 const MAX_WAIT_MS = 25_000
 const ANSWER_MS = 10_000
 /** An empty answer that comes sooner than this was not waited for. */
 const EARLY_MS = 1_000
+const BREAK_OFF_MS = 500
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
@@ -35,6 +37,7 @@ export class QueuePoller {
   readonly #stopping = new AbortController()
   readonly #open = new Set<Promise<void>>()
   #isQuiet = true
+  #isClosed = false
   #pauseMs = 0
 
   constructor(queue: string, slots: Slots, deps: QueuePollerDeps) {
@@ -45,8 +48,7 @@ export class QueuePoller {
 
   /** Asks for as much as there is room for, unless that is under way. */
   wake(): void {
-    const { signal } = this.#stopping
-    while (!signal.aborted && this.#open.size < (this.#isQuiet ? 1 : MAX_OPEN) && this.#slots.wantsMore()) {
+    while (!this.#isClosed && this.#open.size < (this.#isQuiet ? 1 : MAX_OPEN) && this.#slots.wantsMore()) {
       const max = Math.min(MAX_RUNS, this.#slots.credit())
       const prefetch = max - Math.min(max, this.#slots.freeSlots())
       const poll: Promise<void> = this.#poll(max, prefetch).finally(() => {
@@ -57,33 +59,56 @@ export class QueuePoller {
     }
   }
 
-  /** Takes nothing more: open polls are broken off, and what was leased to them all the same is handed on. */
+  /** Asks for nothing more. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  /**
+   * Ends when no call is open. A server that knows of the drain answers them at once; those that it does not are broken off,
+   * and what was leased to them all the same is handed on.
+   */
   async stop(): Promise<void> {
-    this.#stopping.abort()
+    this.close()
+    const { runtime } = this.#deps
+    const timer = runtime.timer(BREAK_OFF_MS, () => this.#stopping.abort())
     await Promise.all(this.#open)
+    timer.cancel()
+    this.#stopping.abort()
   }
 
   async #poll(max: number, prefetch: number): Promise<void> {
-    const { runtime, workerId, leaseMs, onLeased } = this.#deps
+    const { runtime, workerId, leaseMs } = this.#deps
     const waitMs = Math.round(MIN_WAIT_MS + runtime.chance() * (MAX_WAIT_MS - MIN_WAIT_MS))
     const call = { workerId, max, prefetch, waitMs, leaseMs, requestId: runtime.uniqueId() }
-    const askedAt = runtime.monotonicMs()
-    this.#slots.reserve(max)
-    let answer: LeaseAnswer | null
-    try {
-      answer = await this.#ask(call)
-    } finally {
-      this.#slots.unreserve(max)
-    }
-    if (!answer) return
+    // Given up after a few, so that a server that always answers so is not asked for ever.
+    for (let tries = 1; tries <= MAX_TRIES && (await this.#askOnce(call)) === 'again'; tries++);
+  }
+
+  /**
+   * `again`: the call had to be repeated, and this answer was not waited for (the server stops, or a cancel ended it early), so
+   * that it may not be about the leases that the first one got.
+   */
+  async #askOnce(call: LeaseCall): Promise<'answered' | 'again'> {
+    const { runtime, onLeased } = this.#deps
+    let calls = 0
+    let askedAt = 0
+    this.#slots.reserve(call.max)
+    const answer = await this.#ask(call, () => {
+      calls++
+      askedAt = runtime.monotonicMs()
+    }).finally(() => this.#slots.unreserve(call.max))
+    if (!answer) return 'answered'
     onLeased(answer)
     this.#isQuiet = answer.runs.length === 0
-    if (answer.runs.length > 0) this.#pauseMs = 0
-    else if (runtime.monotonicMs() - askedAt < EARLY_MS) await this.#calm()
+    const isEarly = this.#isQuiet && runtime.monotonicMs() - askedAt < EARLY_MS
+    if (isEarly) await this.#calm()
+    else this.#pauseMs = 0
+    return isEarly && calls > 1 && !answer.draining ? 'again' : 'answered'
   }
 
   /** Null: it was broken off, and nothing had been leased. */
-  async #ask(call: LeaseCall): Promise<LeaseAnswer | null> {
+  async #ask(call: LeaseCall, onTry: () => void): Promise<LeaseAnswer | null> {
     const { connection } = this.#deps
     const { signal } = this.#stopping
     let isAsked = false
@@ -91,6 +116,7 @@ export class QueuePoller {
       return await connection.repeat(
         (options) => {
           isAsked = true
+          onTry()
           return this.#lease(call, options)
         },
         // Whatever the server says against it (no such scope, a queue of the other kind): somebody may put it right.

@@ -120,7 +120,10 @@ export class Worker {
 
   async #drain(): Promise<void> {
     this.#forgetSignals()
-    for (const { slots } of this.#serving) slots.stop()
+    for (const { slots, poller } of this.#serving) {
+      slots.stop()
+      poller.close()
+    }
     const handlers = this.#within(this.#graceMs, this.#idle())
     for (const { slots } of this.#serving) this.#custody.release(slots.takeWaiting())
     await this.#registration.drain()
