@@ -1,31 +1,43 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import type { Asked, Reply } from './apart.ts'
 import type { Ask, Told } from './outside.ts'
+import type { WorkerAsk, WorkerTold } from './worker-side.ts'
 
-export interface Outside {
+export interface Apart<Ask, Told> {
   ask<Answer extends Told>(ask: Ask): Promise<Answer>
   end(): void
 }
 
 /** Starts the process of targets and callers; it ends with this one. */
-export function startOutside(): Outside {
-  const child = fork(fileURLToPath(new URL('./outside.js', import.meta.url)), { stdio: 'inherit' })
+export function startOutside(): Apart<Ask, Told> {
+  return startApart('./outside.js')
+}
+
+/** Starts the process of workers; it ends with this one. */
+export function startWorkerSide(): Apart<WorkerAsk, WorkerTold> {
+  return startApart('./worker-side.js')
+}
+
+function startApart<Ask, Told>(file: string): Apart<Ask, Told> {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), { stdio: 'inherit' })
   const waiting = new Map<number, { resolve(told: Told): void; reject(error: Error): void }>()
   let next = 0
-  child.on('message', ({ id, told }: { id: number; told: Told }) => {
-    const asked = waiting.get(id)
-    waiting.delete(id)
-    if ('error' in told) asked?.reject(new Error(told.error))
-    else asked?.resolve(told)
+  child.on('message', (reply: Reply<Told>) => {
+    const asked = waiting.get(reply.id)
+    waiting.delete(reply.id)
+    if ('error' in reply) asked?.reject(new Error(reply.error))
+    else asked?.resolve(reply.told)
   })
   child.on('exit', (code) => {
-    for (const asked of waiting.values()) asked.reject(new Error(`the process outside ended with ${code}`))
+    for (const asked of waiting.values()) asked.reject(new Error(`${file} ended with ${code}`))
   })
   return {
     ask: <Answer extends Told>(ask: Ask) =>
       new Promise<Answer>((resolve, reject) => {
         waiting.set(next, { resolve: resolve as (told: Told) => void, reject })
-        child.send({ id: next++, ask })
+        const asked: Asked<Ask> = { id: next++, ask }
+        child.send(asked)
       }),
     end: () => child.disconnect(),
   }

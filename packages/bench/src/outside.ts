@@ -1,6 +1,7 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
+import { type Api, answerAsks, headersOf } from './apart.ts'
 import { percentile } from './statistics.ts'
-import { EMPTY_ANSWER, type Message, readMessages, requestText, statusOf } from './tiny-http.ts'
+import { EMPTY_ANSWER, type Message, openConnection, readMessages, requestText, statusOf } from './tiny-http.ts'
 
 /**
  * The world outside of Belfry, in a process of its own: a target that answers every call at once, and callers of the API.
@@ -13,16 +14,7 @@ export type Ask =
   | { kind: 'post'; api: Api; path: string; bodies: string[]; connections: number; total: number }
   | { kind: 'latency'; api: Api; targetUrl: string; warmUp: number; measured: number }
 
-export interface Api {
-  port: number
-  key: string
-}
-
-export type Told =
-  | { port: number }
-  | { seconds: number }
-  | { p50: number; p95: number; p99: number }
-  | { error: string }
+export type Told = { port: number } | { seconds: number } | { p50: number; p95: number; p99: number }
 
 let calls = 0
 let onCall: (message: Message) => void = () => {}
@@ -76,7 +68,7 @@ async function postAll({ api, path, bodies, connections, total }: Extract<Ask, {
   let sent = 0
   const startedAt = performance.now()
   const caller = async () => {
-    const connection = await open(api.port)
+    const connection = await openConnection(api.port)
     while (sent < total) {
       const answer = await connection.send(requests[sent++ % requests.length] as string)
       if (statusOf(answer) !== 201) throw new Error(`${path} answered ${answer.firstLine}: ${answer.body}`)
@@ -89,7 +81,7 @@ async function postAll({ api, path, bodies, connections, total }: Extract<Ask, {
 
 /** From sending `POST /v1/jobs` until the target has the call. */
 async function latencies({ api, targetUrl, warmUp, measured }: Extract<Ask, { kind: 'latency' }>): Promise<Told> {
-  const connection = await open(api.port)
+  const connection = await openConnection(api.port)
   const headers = headersOf(api)
   const taken: number[] = []
   for (let round = 0; round < warmUp + measured; round++) {
@@ -108,34 +100,4 @@ async function latencies({ api, targetUrl, warmUp, measured }: Extract<Ask, { ki
   return { p50: percentile(taken, 0.5), p95: percentile(taken, 0.95), p99: percentile(taken, 0.99) }
 }
 
-const headersOf = ({ key }: Api) => ({ authorization: `Bearer ${key}`, 'content-type': 'application/json' })
-
-async function open(port: number): Promise<{ send(request: string): Promise<Message>; close(): void }> {
-  const socket = await new Promise<Socket>((resolve, reject) => {
-    const made = connect(port, '127.0.0.1', () => resolve(made))
-    made.once('error', reject)
-  })
-  socket.setNoDelay(true)
-  let settle: { resolve(message: Message): void; reject(error: Error): void } | null = null
-  readMessages(socket, (message) => settle?.resolve(message))
-  socket.on('close', () => settle?.reject(new Error('the connection was closed')))
-  return {
-    send: (request) =>
-      new Promise((resolve, reject) => {
-        settle = { resolve, reject }
-        socket.write(request)
-      }),
-    close: () => {
-      settle = null
-      socket.destroy()
-    },
-  }
-}
-
-process.on('message', ({ id, ask }: { id: number; ask: Ask }) => {
-  perform(ask).then(
-    (told) => process.send?.({ id, told }),
-    (error: unknown) => process.send?.({ id, told: { error: String(error) } }),
-  )
-})
-process.on('disconnect', () => process.exit(0))
+answerAsks(perform)

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 /** Just enough HTTP/1.1 to be nobody's bottleneck: messages with a content-length, one after the other on a connection. */
 
@@ -40,3 +40,31 @@ export function requestText(method: string, path: string, headers: Record<string
 export const EMPTY_ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
 
 export const statusOf = ({ firstLine }: Message): number => Number(firstLine.split(' ')[1])
+
+/** A connection that carries one request at a time and stays open. */
+export interface Connection {
+  send(request: string): Promise<Message>
+  close(): void
+}
+
+export async function openConnection(port: number): Promise<Connection> {
+  const socket = await new Promise<Socket>((resolve, reject) => {
+    const made = connect(port, '127.0.0.1', () => resolve(made))
+    made.once('error', reject)
+  })
+  socket.setNoDelay(true)
+  let settle: { resolve(message: Message): void; reject(error: Error): void } | null = null
+  readMessages(socket, (message) => settle?.resolve(message))
+  socket.on('close', () => settle?.reject(new Error('the connection was closed')))
+  return {
+    send: (request) =>
+      new Promise((resolve, reject) => {
+        settle = { resolve, reject }
+        socket.write(request)
+      }),
+    close: () => {
+      settle = null
+      socket.destroy()
+    },
+  }
+}

@@ -1,5 +1,5 @@
-import pg from 'pg'
 import { startBelfry } from '../belfry.ts'
+import { countQueries } from '../count-queries.ts'
 import type { Measurement, Setting, Workload } from '../workload.ts'
 
 const SETTLE_MS = 5_000
@@ -10,21 +10,6 @@ export const idle: Workload = {
   summary: 'what a node with one handler and nothing to do asks of the database and the processor',
   rounds: { quick: 1, full: 1 },
   subjects: [{ name: 'belfry', perform: measure }],
-}
-
-/**
- * Counted where they are sent, since this process is the node and nothing else. The database's own count of transactions also
- * has those of its autovacuum, and learns of the start's with up to ten seconds of delay.
- */
-function countQueries(): () => number {
-  let asked = 0
-  const { prototype } = pg.Client as unknown as { prototype: { query(...words: unknown[]): unknown } }
-  const { query } = prototype
-  prototype.query = function (this: unknown, ...words) {
-    asked++
-    return query.apply(this, words)
-  }
-  return () => asked
 }
 
 async function measure(setting: Setting): Promise<Measurement[]> {

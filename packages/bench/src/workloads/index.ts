@@ -8,6 +8,9 @@ import { idle } from './idle.ts'
 import { payload } from './payload.ts'
 import { preEnqueued } from './pre-enqueued.ts'
 import { recurring } from './recurring.ts'
+import { remote } from './remote.ts'
+import { remoteIdle } from './remote-idle.ts'
+import { remoteStart } from './remote-start.ts'
 import { startLatency } from './start-latency.ts'
 import { storm } from './storm.ts'
 import { tenMillion } from './ten-million.ts'
@@ -21,9 +24,12 @@ export const WORKLOADS: readonly Workload[] = [
   create,
   http,
   api,
+  remote,
+  remoteStart,
   startLatency,
   storm,
   heldSnapshot,
   idle,
+  remoteIdle,
   tenMillion,
 ]
