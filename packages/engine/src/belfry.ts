@@ -157,7 +157,7 @@ export class Belfry {
 
   /** Answers the lease calls that wait for work, and lets no more wait: the server that they come through closes. */
   endLeaseCalls(): void {
-    this.#engine.remote.close()
+    this.#engine.remote.calls.close()
   }
 
   /** Rejects when the database does not answer. */

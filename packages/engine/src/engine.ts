@@ -221,7 +221,7 @@ export class Engine {
       address: () => deps.address?.() ?? null,
       ownTime: deps.ownTime,
       timersReadUntil: (shard) => this.reader.watermark(shard),
-      queueIds: () => [...new Set([...this.handlers.queueIds, ...this.remote.queueIds])],
+      queueIds: () => [...new Set([...this.handlers.queueIds, ...this.remote.calls.queueIds])],
       beforeAsking: () => this.reader.aboutToLook(),
       onOwners: (owned) => this.#own(owned),
       onAnswer: (answer, asked) => this.#onPulse(answer, asked),
@@ -280,7 +280,7 @@ export class Engine {
     wakeups.listen({
       onReady: (queueId, level, turn) => {
         this.handlers.hint(queueId, level, turn)
-        this.remote.hint(queueId, level, turn)
+        this.remote.calls.hint(queueId, level, turn)
         if (dispatches && this.httpQueues.isNews(queueId)) this.#httpQueuesLoop.wake()
       },
       onTimer: (shard, dueAt) => {
@@ -326,7 +326,7 @@ export class Engine {
     const last = this.#loops.filter((loop) => loop.name === 'keeper' || loop.name === 'pulse')
     await Promise.all(this.#loops.filter((loop) => !last.includes(loop)).map((loop) => loop.stop()))
     this.http.executor.stop()
-    await this.remote.stop()
+    await this.remote.calls.stop()
     let tooLong: { cancel(): void } | undefined
     const gaveUp = new Promise<void>((resolve) => {
       tooLong = this.clock.timer(graceMs + FLUSH_MS, () => {
@@ -356,7 +356,7 @@ export class Engine {
     this.#liveNodes = answer.liveNodes.length
     const paused = new Set(answer.pausedQueueIds)
     this.handlers.setPaused(paused)
-    this.remote.setPaused(paused)
+    this.remote.calls.setPaused(paused)
     this.registry.forget(answer.deletedQueueIds)
     if (this.httpQueues.saw(answer.httpQueues)) this.#httpQueuesLoop.wake()
     let toRead = false
@@ -369,7 +369,7 @@ export class Engine {
     if (toRead) this.#readerLoop.wake()
     asked.queueIds.forEach((queueId, i) => {
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
-      this.remote.sweep(queueId, answer.heads[i] ?? [])
+      this.remote.calls.sweep(queueId, answer.heads[i] ?? [])
     })
     const inGrace = answer.graceUntil !== null && answer.now < answer.graceUntil
     // Not awaited here: the pulse must go on while leases are closed.

@@ -1,11 +1,6 @@
 import type { Completion } from './executors/remote/judge-remote.ts'
-import type {
-  HeartbeatItem,
-  LeaseAnswer,
-  LeaseCall,
-  RemoteWorkers,
-  WorkerCaller,
-} from './executors/remote/remote-workers.ts'
+import type { LeaseAnswer, LeaseCall } from './executors/remote/lease-calls.ts'
+import type { HeartbeatItem, RemoteWorkers, WorkerCaller } from './executors/remote/remote-workers.ts'
 import type { Page } from './lookup/page.ts'
 import { readScale, type ScaleRequest, type ScaleView } from './lookup/scale.sql.ts'
 import { getWorker, type ListWorkers, listWorkers, type WorkerView, workerViewOf } from './lookup/worker-view.ts'

@@ -1,5 +1,6 @@
 import type { Completion } from '../../src/executors/remote/judge-remote.ts'
-import type { HeartbeatItem, LeaseCall } from '../../src/executors/remote/remote-workers.ts'
+import type { LeaseCall } from '../../src/executors/remote/lease-calls.ts'
+import type { HeartbeatItem } from '../../src/executors/remote/remote-workers.ts'
 import type { Node } from './setup.ts'
 
 const USUAL = { max: 1, waitMs: 0, leaseMs: 30_000, prefetch: 0 }

@@ -1,0 +1,209 @@
+import type { Finish } from '../../attempts/finish.sql.ts'
+import type { Finisher } from '../../attempts/finisher.ts'
+import type { Definitions } from '../../leases/definitions.sql.ts'
+import { holderOfCall, holderOfOneCall } from '../../leases/holder.ts'
+import { callsWithLeases, leasesOfCalls } from '../../leases/recover.sql.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { Wakeups } from '../../shards/wakeups.sql.ts'
+import type { Database } from '../../store/database.ts'
+import { TraceParents } from '../http/trace-parent.ts'
+import { type DefinedLease, releaseOf, Startable } from '../startable.ts'
+import type { HeldLeases } from './held-leases.ts'
+import type { KnownWorker } from './known-worker.ts'
+import type { LeaseTokens } from './lease-token.ts'
+import { type LeasedRun, leasedRuns } from './leased-run.ts'
+import { Poll } from './poll.ts'
+import { PollLine } from './poll-line.ts'
+
+export interface LeaseCallsDeps {
+  db: Database
+  clock: Clock
+  random: Random
+  logger: Logger
+  finisher: Finisher
+  definitions: Definitions
+  wakeups: Wakeups
+  stopping: AbortSignal
+  tokens: LeaseTokens
+  held: HeldLeases
+}
+
+export interface LeaseCall {
+  max: number
+  waitMs: number
+  leaseMs: number
+  requestId?: string
+  prefetch: number
+}
+
+export interface LeaseAnswer {
+  runs: LeasedRun[]
+  /** Tokens of runs that it holds and that shall stop. */
+  cancelRequested?: string[]
+  /** It shall take nothing more. */
+  draining?: true
+}
+
+/** A queue that nobody asks for any more is no longer watched. */
+const IDLE_LINE_MS = 60_000
+
+/** The calls of workers that wait at this node for something to do: a line for each queue. */
+export class LeaseCalls {
+  readonly #deps: LeaseCallsDeps
+  readonly #traces: TraceParents
+  readonly #startable: Startable
+  readonly #lines = new Map<number, PollLine>()
+  #pausedQueueIds: ReadonlySet<number> = new Set()
+  #isClosed = false
+
+  constructor(deps: LeaseCallsDeps) {
+    this.#deps = deps
+    this.#traces = new TraceParents(deps.random)
+    this.#startable = new Startable({ ...deps, end: (finish) => this.#end(finish) })
+  }
+
+  /** The queues that somebody waits for, or did a moment ago. */
+  get queueIds(): number[] {
+    return [...this.#lines.keys()]
+  }
+
+  hint(queueId: number, level: number, turn: number): void {
+    const line = this.#lines.get(queueId)
+    if (!line) return
+    line.claimer.hint(level, turn)
+    if (line.size > 0) line.loop.wake()
+  }
+
+  sweep(queueId: number, heads: readonly (number | null)[]): void {
+    const line = this.#lines.get(queueId)
+    if (!line) return
+    line.claimer.sweep(heads)
+    if (line.claimer.backlogged && line.size > 0) line.loop.wake()
+  }
+
+  setPaused(queueIds: ReadonlySet<number>): void {
+    this.#pausedQueueIds = queueIds
+    for (const line of this.#lines.values()) {
+      const wasPaused = line.isPaused
+      line.isPaused = queueIds.has(line.queueId)
+      if (wasPaused && !line.isPaused) line.loop.wake()
+    }
+  }
+
+  async lease(
+    worker: KnownWorker,
+    { queueId, queue }: { queueId: number; queue: string },
+    call: LeaseCall,
+    gone: AbortSignal,
+  ): Promise<LeaseAnswer> {
+    if (worker.isDraining || worker.toCancel.length > 0 || this.#isClosed) return this.#answer(worker, [], call.leaseMs)
+    const { requestId, max, prefetch, leaseMs } = call
+    const holder =
+      requestId === undefined ? holderOfOneCall(this.#deps.random) : holderOfCall(worker.tenantId, worker.id, requestId)
+    const poll = new Poll(worker, { holder, max, prefetch, leaseMs, mayBeRepeated: requestId !== undefined })
+    const isNew = !this.#lines.has(queueId)
+    const line = this.#lineOf(queueId, queue)
+    line.add(poll)
+    const vanish = () => poll.answer([])
+    gone.addEventListener('abort', vanish)
+    const timer = call.waitMs === 0 ? null : this.#deps.clock.timer(call.waitMs, () => line.expire(poll))
+    try {
+      if (this.#deps.held.hasCall(holder)) await this.#answerRepeated([poll])
+      if (isNew || call.waitMs === 0) await line.look()
+      if (call.waitMs === 0) line.expire(poll)
+      const answer = await this.#answer(worker, await poll.answered, leaseMs)
+      if (gone.aborted) this.#takeBack(await poll.answered)
+      return answer
+    } catch (error) {
+      poll.answer([])
+      this.#takeBack(await poll.answered)
+      throw error
+    } finally {
+      timer?.cancel()
+      gone.removeEventListener('abort', vanish)
+    }
+  }
+
+  /** Looks which calls are repeated ones, and stops watching queues that nobody waits for. */
+  async tidy(now: Instant): Promise<void> {
+    for (const [queueId, line] of this.#lines) {
+      if (line.size > 0 || now - line.lastUsedAt < IDLE_LINE_MS) continue
+      this.#lines.delete(queueId)
+      void line.loop.stop()
+    }
+    const unsure = [...this.#lines.values()].flatMap((line) => [...line.polls].filter((poll) => poll.mayBeRepeated))
+    if (unsure.length > 0) await this.#answerRepeated(unsure)
+  }
+
+  /** Answers whoever waits, and lets nobody wait any more. */
+  close(): void {
+    this.#isClosed = true
+    for (const line of this.#lines.values()) for (const poll of line.polls) poll.answer([])
+  }
+
+  async stop(): Promise<void> {
+    this.close()
+    await Promise.all([...this.#lines.values()].map((line) => line.loop.stop()))
+  }
+
+  async #answer(worker: KnownWorker, leases: DefinedLease[], leaseMs: number): Promise<LeaseAnswer> {
+    const { db, tokens, held } = this.#deps
+    held.add(worker, leaseMs, leases)
+    const runs = leases.length === 0 ? [] : await leasedRuns({ db, tokens, traces: this.#traces }, leases, leaseMs)
+    const cancelRequested = worker.toCancel
+    worker.toCancel = []
+    return {
+      runs,
+      ...(cancelRequested.length === 0 ? {} : { cancelRequested }),
+      ...(worker.isDraining ? { draining: true } : {}),
+    }
+  }
+
+  /** Those whose holder has leases already get these: the answer to the first call was lost. */
+  async #answerRepeated(polls: Poll[]): Promise<void> {
+    const { db } = this.#deps
+    const repeated = await callsWithLeases(
+      db,
+      polls.map((poll) => poll.holder),
+    )
+    for (const poll of polls) if (!repeated.has(poll.holder)) poll.mayBeRepeated = false
+    if (repeated.size === 0) return
+    const leases = await this.#startable.of(await leasesOfCalls(db, [...repeated]))
+    for (const poll of polls) {
+      const own = leases.filter((lease) => lease.holder === poll.holder)
+      poll.mayBeRepeated = false
+      if (own.length > 0) poll.answer(own)
+    }
+  }
+
+  #lineOf(queueId: number, queue: string): PollLine {
+    let line = this.#lines.get(queueId)
+    if (line === undefined) {
+      line = new PollLine(queueId, queue, {
+        ...this.#deps,
+        startable: this.#startable,
+        answerRepeated: (polls) => this.#answerRepeated(polls),
+        giveBack: (finish) => this.#end(finish),
+      })
+      line.isPaused = this.#pausedQueueIds.has(queueId)
+      this.#lines.set(queueId, line)
+      line.loop.start()
+    }
+    return line
+  }
+
+  /** Whoever asked will not get them. */
+  #takeBack(leases: readonly DefinedLease[]): void {
+    const now = this.#deps.clock.now()
+    for (const lease of leases) if (this.#deps.held.take(lease)) this.#end(releaseOf(lease, now))
+  }
+
+  #end(finish: Finish): void {
+    const { finisher, wakeups } = this.#deps
+    finisher.finish(finish, (outcome) => {
+      if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
+    })
+  }
+}
