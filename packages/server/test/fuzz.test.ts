@@ -36,6 +36,8 @@ class Known {
         for (let i = 0; i < OF_EACH_KIND; i++) known.add(kind, await make(owner))
       }
     }
+    // Runs that can be retried.
+    for (const runId of known.#byKind.get('dead-letters') ?? []) known.add('runs', runId)
     // Where most of the jobs are, so that leases have something to give.
     known.add('queues', 'emails')
     return known
