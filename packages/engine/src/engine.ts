@@ -38,6 +38,7 @@ import { ALL_ROLES, type Role } from './shards/roles.ts'
 import { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database } from './store/database.ts'
 import { Quotas } from './tenants/quotas.sql.ts'
+import { purgeWorkers } from './tenants/worker-rows.sql.ts'
 import { TimerReader } from './timers/timer-reader.ts'
 
 export interface EngineDeps {
@@ -315,9 +316,10 @@ export class Engine {
     this.#pulseLoop.wake()
   }
 
-  /** Removes what is sealed or was given along, and that nobody needs any more. */
+  /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
   async purge(): Promise<{ waitMs: number }> {
     await purgeRunPayloads(this.db, this.clock.now() - this.#historyDays * DAY_MS)
+    await purgeWorkers(this.db, this.clock.now() - DAY_MS)
     return this.http.purge()
   }
 

@@ -23,8 +23,7 @@ export interface Taker {
   lease(wanted: Wanted): Promise<Taken>
 }
 
-/** More than this is not claimed at once. */
-export const MAX_CLAIM = 2_000
+const MAX_CLAIM = 2_000
 const LONGEST_WAIT_MS = 1_000
 const LOWEST_TURN = Number.MIN_SAFE_INTEGER
 
