@@ -38,10 +38,11 @@ export function testWith(...programs: string[]): typeof test {
     test.skipIf(true)(`${name} (left out: no ${missing.join(', no ')} here)`, run)) as unknown as typeof test
 }
 
-/** The fenced blocks of a page that are lines for a shell, in order. */
-export function printed(page: string): string[] {
+/** The fenced blocks of a page that are marked as of a language, in order; those that are not are lines for a shell. */
+export function printed(page: string, language = ''): string[] {
   const text = readFileSync(join(ROOT, page), 'utf8')
-  return [...text.matchAll(/^```\n([\s\S]*?)^```$/gm)].map(([, block = '']) => block)
+  const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
+  return blocks.filter(([, marked]) => marked === language).map(([, , block = '']) => block)
 }
 
 /** A real node on a database of its own, and programs beside it. */
