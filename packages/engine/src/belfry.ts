@@ -5,6 +5,8 @@ import { findEncryptionKey } from './encryption-key.ts'
 import { Engine } from './engine.ts'
 import { BelfryError } from './errors.ts'
 import type { ActiveRun } from './executors/handlers/active-run.ts'
+import { type BatchHandler, inBatches } from './executors/handlers/batch-handler.ts'
+import type { Handler } from './executors/handlers/handler-pool.ts'
 import type { CallbackBody } from './executors/http/callbacks.ts'
 import { Complaints, readInteger, readWord } from './intake/understand-fields.ts'
 import { Jobs } from './jobs.ts'
@@ -24,13 +26,20 @@ import { Tenant } from './tenant.ts'
 import { type Caller, TenantScope } from './tenant-scope.ts'
 
 export interface HandleOptions {
-  /** How many runs of the queue this node performs at a time. */
+  /** How many calls of the handler are under way at a time. */
   concurrency?: number
   tenant?: string
 }
 
+export interface BatchHandleOptions extends HandleOptions {
+  /** Up to `size` runs (1–1,000) in one call, which waits for at most `waitMs` (0) until there are so many. */
+  batch: { size: number; waitMs?: number }
+}
+
 const DEFAULT_CONCURRENCY = 10
 const MAX_CONCURRENCY = 100_000
+const MAX_BATCH = 1_000
+const MAX_BATCH_WAIT_MS = 60_000
 const RETRY_MS = 500
 /** Where a node that nobody gave another address is probably reached. */
 const DEFAULT_URL = 'http://127.0.0.1:8080'
@@ -110,19 +119,30 @@ export class Belfry {
     }
   }
 
-  /** Performs the runs of a queue in this process. */
-  handle(queue: string, handler: (run: ActiveRun) => unknown, options: HandleOptions = {}): void {
-    const { concurrency = DEFAULT_CONCURRENCY, tenant = 'default' } = checkedOptions(options, ['concurrency', 'tenant'])
+  /** Performs the runs of a queue in this process, one in a call or, with `batch`, many. */
+  handle(queue: string, handler: BatchHandler, options: BatchHandleOptions): void
+  handle(queue: string, handler: (run: ActiveRun) => unknown, options?: HandleOptions): void
+  handle(
+    queue: string,
+    handler: BatchHandler & Handler,
+    options: HandleOptions & Partial<BatchHandleOptions> = {},
+  ): void {
+    const names = ['concurrency', 'tenant', 'batch'] as const
+    const { concurrency = DEFAULT_CONCURRENCY, tenant = 'default', batch } = checkedOptions(options, names)
     if (typeof handler !== 'function') throw invalidArgument('handler', 'must be a function that takes a run')
+    const { size = 1, waitMs = 0 } = batch === undefined ? {} : checkedOptions(batch, ['size', 'waitMs'])
     const complaints = new Complaints()
     readWord(complaints, 'queue', queue)
     readWord(complaints, 'tenant', tenant)
     readInteger(complaints, 'concurrency', concurrency, 1, MAX_CONCURRENCY)
+    readInteger(complaints, 'batch.size', size, 1, MAX_BATCH)
+    readInteger(complaints, 'batch.waitMs', waitMs, 0, MAX_BATCH_WAIT_MS)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
     if (this.#handled.has(`${tenant}.${queue}`))
       throw new BelfryError('already_handled', `the queue "${queue}" has a handler already`)
     this.#handled.add(`${tenant}.${queue}`)
-    void this.#serve(tenant, queue, handler, concurrency)
+    const one = batch ? inBatches(handler, { calls: concurrency, size, waitMs }, this.#engine.clock) : handler
+    void this.#serve(tenant, queue, one, concurrency * size)
   }
 
   /** Belfry as a tenant sees it, for one caller; cheap enough to be made per request. */

@@ -1,5 +1,5 @@
 export type { ChangeView } from './audit/list-changes.sql.ts'
-export { Belfry, type HandleOptions } from './belfry.ts'
+export { type BatchHandleOptions, Belfry, type HandleOptions } from './belfry.ts'
 export { bringUpToDate } from './bring-up-to-date.ts'
 export { BelfryError, type Complaint, ERRORS, type ErrorCode } from './errors.ts'
 export type { ActiveRun as Run } from './executors/handlers/active-run.ts'
