@@ -26,7 +26,7 @@ test('only a node that promotes makes runs of due jobs; one that does not serves
   const { start } = await setup()
   const api = await start({ roles: ['api'] })
   const done = new Promise((resolve) => api.handle('q', (run) => resolve(run.payload)))
-  const { jobId, nextRunAt } = await api.tenant(CALLER).jobs.create({ queue: 'q', delay: '100ms', payload: 7 })
+  const { jobId, nextRunAt } = await api.tenant(CALLER).jobs.create({ queue: 'q', delay: '1s', payload: 7 })
   // Two pulses after it was due, it would have been promoted by whoever promotes.
   await vi.waitFor(
     async () => expect(Number((await api.nodes())[0]?.pulsedAt)).toBeGreaterThan(Number(nextRunAt) + 2_000),
