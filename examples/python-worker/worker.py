@@ -4,6 +4,7 @@ The whole protocol is four calls: lease, heartbeat, complete, release. Every one
 sent again when its answer was lost, so `Belfry.post` simply repeats until it is answered.
 """
 
+import http.client
 import json
 import os
 import signal
@@ -47,15 +48,19 @@ class Stopped(Exception):
     """Raised by a handler that found `run.stop` set."""
 
 
+class Unavailable(RuntimeError):
+    """Nobody answered."""
+
+
 class Belfry:
     def __init__(self, url, key, worker_id):
         self.url, self.key, self.worker_id = url.rstrip("/"), key, worker_id
 
-    def post(self, path, body, timeout=15):
-        return self.send("POST", path, {"workerId": self.worker_id, **body}, timeout)
+    def post(self, path, body, **options):
+        return self.send("POST", path, {"workerId": self.worker_id, **body}, **options)
 
-    def send(self, method, path, body=None, timeout=15):
-        """Sends until it is answered. What is wrong with the request itself is raised."""
+    def send(self, method, path, body=None, timeout=15, tries=100):
+        """Sends until it is answered. What is wrong with the request itself is raised at once."""
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Authorization", "Bearer " + self.key)
         data = None
@@ -63,7 +68,7 @@ class Belfry:
             request.add_header("Content-Type", "application/json")
             data = json.dumps(body).encode()
         pause = 0.1
-        while True:
+        for left in reversed(range(tries)):
             try:
                 with urllib.request.urlopen(request, data, timeout) as answer:
                     return json.loads(answer.read() or "null")
@@ -71,8 +76,10 @@ class Belfry:
                 if error.code not in (408, 429, 502, 503, 504):
                     raise RuntimeError(f"{path}: {error.code} {error.read().decode(errors='replace')}") from None
                 reason, wait = error, float(error.headers.get("Retry-After") or 0)
-            except (OSError, ValueError) as error:  # no connection, a broken one, half an answer
+            except (OSError, ValueError, http.client.HTTPException) as error:  # no connection, a broken one, half an answer
                 reason, wait = error, 0
+            if left == 0:
+                raise Unavailable(f"{path}: {reason}")
             print(f"{path}: {reason}; trying again", file=sys.stderr, flush=True)
             time.sleep(max(wait, pause))
             pause = min(pause * 2, 5)
@@ -155,7 +162,15 @@ class Worker:
     def lease(self, free):
         # The request id makes it safe to ask again: the same runs are answered, not others.
         call = {"max": free, "waitMs": POLL_MS, "leaseMs": LEASE_MS, "requestId": str(uuid.uuid4())}
-        answer = self.belfry.post(f"/v1/queues/{self.queue}/lease", call, timeout=POLL_MS / 1000 + 15)
+        path, timeout = f"/v1/queues/{self.queue}/lease", POLL_MS / 1000 + 15
+        answer = None
+        while answer is None:
+            try:
+                answer = self.belfry.post(path, call, timeout=timeout, tries=1)
+            except Unavailable as error:
+                print(error, file=sys.stderr, flush=True)
+                if self.stopping.wait(1):
+                    return []
         if answer.get("draining"):  # an operator asked this worker to end
             self.stopping.set()
         self.hear({"token": token, "outcome": "cancel_requested"} for token in answer.get("cancelRequested", []))
@@ -208,7 +223,11 @@ class Worker:
                 runs = list(self.running.values())
             if not runs:
                 continue
-            answer = self.belfry.post("/v1/leases/heartbeat", {"leases": [run.news() for run in runs]})
+            try:
+                answer = self.belfry.post("/v1/leases/heartbeat", {"leases": [run.news() for run in runs]})
+            except RuntimeError as error:  # the next one may do better, and the thread must go on
+                print(error, file=sys.stderr, flush=True)
+                continue
             self.hear(answer["leases"])
             if answer.get("draining"):
                 self.stopping.set()
@@ -239,7 +258,7 @@ def main():
     print(f"{worker_id} works on {queue}", flush=True)
     worker.work()
     # Or else it would be listed as lost, as if it had died.
-    belfry.send("DELETE", f"/v1/workers/{worker_id}")
+    belfry.send("DELETE", f"/v1/workers/{worker_id}", tries=3)
     print("stopped", flush=True)
 
 

@@ -11,6 +11,8 @@ shift
 url=${BELFRY_URL:-http://127.0.0.1:8080}
 worker="shell-$(printf '%s' "${HOSTNAME:-host}" | LC_ALL=C tr -cd 'A-Za-z0-9.-' | cut -c1-60)-$$-$RANDOM"
 lease_ms=${LEASE_MS:-30000}
+# A signal is heard when the poll has ended, so it is not kept open for long.
+poll_ms=${POLL_MS:-5000}
 beat_seconds=$((lease_ms / 3000))
 grace_seconds=${GRACE_SECONDS:-10}
 stopping=
@@ -135,7 +137,7 @@ echo "$worker works on $queue"
 calls=0
 while [ -z "$stopping" ]; do
   calls=$((calls + 1))
-  call="{\"workerId\":\"$worker\",\"max\":1,\"waitMs\":5000,\"leaseMs\":$lease_ms,\"requestId\":\"$calls\"}"
+  call="{\"workerId\":\"$worker\",\"max\":1,\"waitMs\":$poll_ms,\"leaseMs\":$lease_ms,\"requestId\":\"$calls\"}"
   until printf '%s' "$call" | post "/v1/queues/$queue/lease" >"$work/answer"; do
     cat "$work/answer" >&2
     [ -n "$stopping" ] && exit 1

@@ -12,6 +12,12 @@ afterAll(() => place?.remove())
 /** The line with `export` that a page's second terminal needs too. */
 const exportsOf = (block: string): string => block.slice(0, block.indexOf('\n') + 1)
 
+/** The same lines with a key that can do nothing but work. */
+async function asWorker(block: string): Promise<string> {
+  const { key } = await place.call<{ key: string }>('POST', '/v1/api-keys', { name: 'worker', scopes: ['worker'] })
+  return block.replace('$(cat .belfry/admin-key)', key)
+}
+
 const jobIn = (said: string): string => /"jobId":"([^"]+)"/.exec(said)?.[1] as string
 
 async function stopped(worker: Program): Promise<string> {
@@ -110,7 +116,7 @@ testWith('bash', 'curl')('the shell worker works as printed', async () => {
 
 testWith('bash', 'curl')('the shell worker gives back what it cannot finish', async () => {
   const [work = ''] = printed('examples/shell-worker/README.md')
-  const worker = place.shell(work, { GRACE_SECONDS: '1', BACKUP_SECONDS: '60' })
+  const worker = place.shell(work, { GRACE_SECONDS: '1', POLL_MS: '500', BACKUP_SECONDS: '60' })
   await worker.line(/works on backups$/)
   const id = await place.create({ queue: 'backups', payload: { database: 'shop' } })
   await worker.line(/attempt 1 begins$/)
@@ -123,11 +129,11 @@ testWith('bash', 'curl')(
   'the shell worker keeps its lease by heartbeats, and stops when it hears of a cancel',
   async () => {
     const [work = ''] = printed('examples/shell-worker/README.md')
-    const long = place.shell(work, { LEASE_MS: '3000', BACKUP_SECONDS: '5' })
+    const long = place.shell(await asWorker(work), { LEASE_MS: '3000', POLL_MS: '500', BACKUP_SECONDS: '5' })
     const id = await place.create({ queue: 'backups', payload: { database: 'shop' } })
     expect(await place.end(id)).toMatchObject({ status: 'succeeded', attempt: 1 })
     await stopped(long)
-    const endless = place.shell(work, { LEASE_MS: '3000', BACKUP_SECONDS: '600' })
+    const endless = place.shell(work, { LEASE_MS: '3000', POLL_MS: '500', BACKUP_SECONDS: '600' })
     const other = await place.create({ queue: 'backups', payload: { database: 'shop' } })
     await endless.line(/attempt 1 begins$/)
     await place.call('POST', `/v1/runs/${other}/cancel`)
@@ -141,7 +147,7 @@ testWith('bash', 'python3')(
   'the Python worker keeps its lease by heartbeats, and stops when it hears of a cancel',
   async () => {
     const [work = ''] = printed('examples/python-worker/README.md')
-    const worker = place.shell(work, { LEASE_MS: '2000' })
+    const worker = place.shell(await asWorker(work), { LEASE_MS: '2000' })
     const long = await place.create({ queue: 'images', payload: { items: [1], secondsPerItem: 5 } })
     const endless = await place.create({ queue: 'images', payload: { items: [1], secondsPerItem: 600 } })
     await worker.line(new RegExp(`${endless} attempt 1`))
