@@ -1,5 +1,5 @@
 /** What is assumed of a queue of which nothing has ended lately: a second for each attempt. */
-export const ASSUMED_SERVICE_MS = 1_000
+const ASSUMED_SERVICE_MS = 1_000
 
 export interface Load {
   /** Runs that wait for a worker. */

@@ -3,7 +3,7 @@ import { jobId, runId } from './ids.ts'
 import { instant, instantText } from './page.ts'
 import { requestId, workerId } from './worker.ts'
 
-export const MAX_LEASES = 1_000
+const MAX_LEASES = 1_000
 const MAX_WAIT_MS = 30_000
 const MIN_LEASE_MS = 1_000
 const MAX_LEASE_MS = 3_600_000
