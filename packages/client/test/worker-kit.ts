@@ -6,38 +6,40 @@ import { BelfryClient, type JobInput, type Run } from '../src/index.ts'
 import { type Logger, type QueueOptions, Worker, type WorkerOptions } from '../src/worker/index.ts'
 
 export interface WorkerServer {
-  belfry: Belfry
-  url: string
-  client: BelfryClient
-  adminKey: string
-  /** The HTTP server goes and comes back at the same address; the engine goes on. */
-  stopServer(): Promise<void>
-  startServer(): Promise<void>
+  readonly belfry: Belfry
+  readonly url: string
+  readonly client: BelfryClient
+  readonly adminKey: string
+  /** It goes, and `restart` brings it back at the same address with the same data. */
   stop(): Promise<void>
+  restart(): Promise<void>
 }
 
 /** A node with its HTTP server, on a schema of its own. */
 export async function startWorkerServer(): Promise<WorkerServer> {
   const schema = `worker_${randomBytes(6).toString('hex')}`
-  const belfry = await Belfry.start({ database: inject('postgres'), schema, logger: silentLogger })
   const adminKey = `admin_${randomBytes(24).toString('hex')}`
-  const serve = (port: number) =>
-    startServer({ belfry: () => belfry, adminKey, host: '127.0.0.1', port, logger: silentLogger })
-  let server = await serve(0)
-  const { port } = server
+  const start = async (port: number) => {
+    const belfry = await Belfry.start({ database: inject('postgres'), schema, logger: silentLogger })
+    const options = { belfry: () => belfry, adminKey, host: '127.0.0.1', port, logger: silentLogger }
+    return { belfry, http: await startServer(options) }
+  }
+  let node = await start(0)
+  const { port } = node.http
   const url = `http://127.0.0.1:${port}`
   return {
-    belfry,
+    get belfry() {
+      return node.belfry
+    },
     url,
     adminKey,
     client: new BelfryClient({ url, key: adminKey }),
-    stopServer: () => server.stop(),
-    startServer: async () => {
-      server = await serve(port)
-    },
     stop: async () => {
-      await server.stop()
-      await belfry.stop()
+      await node.http.stop()
+      await node.belfry.stop()
+    },
+    restart: async () => {
+      node = await start(port)
     },
   }
 }
