@@ -23,6 +23,8 @@ import { deleteTenant } from './commands/tenants/delete.ts'
 import { getTenant } from './commands/tenants/get.ts'
 import { listTenants } from './commands/tenants/list.ts'
 import { updateTenant } from './commands/tenants/update.ts'
+import { drainWorker } from './commands/workers/drain.ts'
+import { listWorkers } from './commands/workers/list.ts'
 
 /** Everything that `belfry` can do, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
@@ -41,6 +43,8 @@ export const COMMANDS: readonly Command[] = [
   cancelRun,
   listDeadLetters,
   redrive,
+  listWorkers,
+  drainWorker,
   createKey,
   listKeys,
   revokeKey,

@@ -201,3 +201,20 @@ test('the page of the API names every route of a running node', async () => {
   })
   expect(missing).toEqual([])
 })
+
+test('workers are listed with what they hold, and drained by their id', async () => {
+  const key = readFileSync(join(place.directory, '.belfry', 'admin-key'), 'utf8').trim()
+  const lease = () =>
+    fetch(`${environment.BELFRY_URL}/v1/queues/emails/lease`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ workerId: 'worker-1', max: 1, waitMs: 10_000 }),
+    }).then((answer) => answer.json())
+  await json(['jobs', 'create', '--queue', 'emails', '--payload', '1'])
+  expect(await lease()).toMatchObject({ runs: [{ payload: 1 }] })
+  await expect.poll(() => lines(['workers', 'list', '--queue', 'emails'])).toMatchObject([{ id: 'worker-1' }])
+  expect((await belfry(['workers', 'list'], { width: 120 })).out).toMatch(/worker-1 +active +emails/)
+  expect((await belfry(['workers', 'drain', 'worker-1'])).out).toContain('worker-1 takes nothing more')
+  expect(await lease()).toEqual({ runs: [], draining: true })
+  await expect(belfry(['workers', 'drain', 'nobody'])).rejects.toThrow(/no worker nobody/)
+})

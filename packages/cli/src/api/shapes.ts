@@ -84,3 +84,13 @@ export interface Tenant {
   quotas?: Record<string, number | null>
   createdAt?: string
 }
+
+export interface Worker {
+  id: string
+  status: string
+  queues: string[]
+  capacity?: number | null
+  version?: string | null
+  lastSeenAt?: string
+  inFlight: number
+}
