@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { startWithWorkers, workerCalls } from './worker-calls.ts'
 
@@ -124,6 +126,28 @@ test('what was claimed for a client that has hung up goes to the next one', asyn
     expect(runs).toMatchObject([{ payload: round, failures: 0 }])
     await t.w1.complete(runs.map(({ token }) => ({ token, status: 'succeeded' })))
   }
+})
+
+test('leases of a call that cannot be repeated go back when its answer could not be sent', async () => {
+  const t = await setup()
+  // Larger than what the system takes on for a client that does not read.
+  const [count, payload] = [120, 'x'.repeat(250_000)]
+  for (let made = 0; made < count; made += 40)
+    await t.read('POST /v1/jobs/batch', { jobs: Array.from({ length: 40 }, () => ({ queue: 'mails', payload })) })
+  const body = JSON.stringify({ workerId: 'gone', max: count, waitMs: 10_000, ...LONG })
+  const deaf = connect({ port: t.port, host: '127.0.0.1' })
+  deaf.pause()
+  deaf.write(
+    `POST /v1/queues/mails/lease HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${t.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
+  const running = async () => (await t.read<{ running: number }>('GET /v1/queues/mails/scale')).body.running
+  await expect.poll(running, { timeout: 10_000 }).toBe(count)
+  // Some of the answer is there, so all of it has been given out.
+  await once(deaf, 'readable')
+  deaf.destroy()
+  await expect.poll(running, { timeout: 10_000 }).toBe(0)
+  const { runs } = await t.w1.lease('mails', { max: 5, waitMs: 10_000 })
+  expect(runs.map(({ failures }) => failures)).toEqual([0, 0, 0, 0, 0])
 })
 
 test('a node that stops answers the polls that wait', async () => {

@@ -1,4 +1,5 @@
 import { BelfryError, type Complaint } from '@belfry/engine'
+import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { App } from '../app.ts'
 import { MAX_COMPLAINTS, refusal } from '../complaints.ts'
@@ -22,6 +23,7 @@ const BODY_LIMIT_BYTES = 8_388_608
 const MAX_RETRY_MS = 36_525 * 86_400_000
 
 const tags = ['Leases']
+const NOTHING = { runs: [] }
 const config = { scope: 'worker' } as const
 
 /** What workers call. One item that makes no sense to the engine gets its own answer and stops no other. */
@@ -45,15 +47,19 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
     async ({ tenant, params, body }, reply) => {
       const call = leaseCall(body)
       const gone = new AbortController()
-      const hangUp = () => gone.abort()
       // The response is closed when the connection is, not when the request has been read.
+      const hangUp = () => gone.abort()
       reply.raw.once('close', hangUp)
-      if (reply.raw.destroyed) hangUp()
-      try {
-        return await tenant.workers.lease(params.queue, call, gone.signal)
-      } finally {
-        reply.raw.off('close', hangUp)
-      }
+      if (reply.raw.destroyed) return NOTHING
+      const answer = await tenant.workers.lease(params.queue, call, gone.signal)
+      if (gone.signal.aborted) return NOTHING
+      reply.raw.off('close', hangUp)
+      // Whoever named the call will repeat it, and is then answered with the same leases.
+      if (answer.runs.length > 0 && body.requestId === undefined)
+        whenNotSent(reply, () => {
+          tenant.workers.release(body.workerId, tokensOf(answer.runs.filter(isRepeatable))).catch(ignored)
+        })
+      return answer
     },
   )
 
@@ -102,13 +108,33 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
       },
     },
     async ({ tenant, body }) => ({
-      leases: await tenant.workers.release(
-        body.workerId,
-        body.leases.map(({ token }) => token),
-      ),
+      leases: await tenant.workers.release(body.workerId, tokensOf(body.leases)),
     }),
   )
 }
+
+/**
+ * A connection that broke before all of the answer was on its way: nobody can have read it. Node finishes such an answer, too,
+ * but of a socket that is destroyed by then.
+ */
+function whenNotSent({ raw }: FastifyReply, undo: () => void): void {
+  const { socket } = raw
+  let isSent = false
+  raw.once('finish', () => {
+    isSent = socket?.destroyed === false
+  })
+  raw.once('close', () => {
+    if (!isSent) undo()
+  })
+}
+
+/** Of what may be performed once at most, not even a part of the answer may have been read. */
+const isRepeatable = ({ atMostOnce }: { atMostOnce?: true }): boolean => atMostOnce !== true
+
+const tokensOf = (leases: { token: string }[]): string[] => leases.map(({ token }) => token)
+
+/** Without it they come back when their leases end. */
+const ignored = (): void => {}
 
 function leaseCall(body: Static<typeof leaseBody>) {
   const { workerId, max = 1, waitMs = 0, leaseMs = DEFAULT_LEASE_MS, requestId, prefetch = 0 } = body
