@@ -74,7 +74,7 @@ async function perform(run) {
   await write.began({ ...line, got: (await run.checkpoint()) ?? null })
   say({ inFlight: ++inFlight })
   if (until === 'stopping') await stopping
-  if (until === 'aborted') await scheduler.wait(600_000, undefined, { signal: run.signal })
+  if (until === 'aborted') await scheduler.wait(600_000, { signal: run.signal })
   if (until === 'never') await new Promise(() => {})
   for (let step = 1; step <= steps; step++) {
     await write.leaving({ ...line, step })
