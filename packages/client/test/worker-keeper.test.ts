@@ -20,6 +20,7 @@ function setup() {
   const givenUp: string[] = []
   const giveUp = (run: RemoteRun, reason: string) => givenUp.push(`${run.token} ${reason}`)
   const keeper = new Keeper({ runtime, serverClock, heartbeats, board, leaseMs: LEASE_MS, giveUp })
+  const home = { unsent: 0, giveUp: () => {}, fill: () => {} }
   const services = { now: () => 0, beat: async () => {}, noted: () => {} }
   const hold = (token: string, timeoutMs = 300_000) => {
     const at = serverClock.now()
@@ -29,7 +30,7 @@ function setup() {
       leaseUntil,
       deadline,
     }
-    const run = new RemoteRun(leased as RemoteRun['leased'], services, runtime.monotonicMs())
+    const run = new RemoteRun(leased as RemoteRun['leased'], home, services, runtime.monotonicMs())
     run.state = 'active'
     keeper.hold(run)
     return run

@@ -35,7 +35,6 @@ export class Connection {
   readonly #ended = new AbortController()
   #lostAt: number | null = null
   #back: (() => void)[] = []
-  #refused = new Set<string>()
 
   constructor(deps: ConnectionDeps) {
     this.#deps = deps
@@ -50,13 +49,11 @@ export class Connection {
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
       try {
-        const answer = await call({ timeoutMs, signal, retries: 0 })
-        this.#refused.clear()
-        return answer
+        return await call({ timeoutMs, signal, retries: 0 })
       } catch (error) {
         if (signal.aborted || !retries(error, tries)) throw error
         if (isAway(error)) this.#miss(error)
-        if (!isAway(error) || tries === MANY_TRIES) this.#sayRefused(error)
+        if (tries === (isAway(error) || isBusy(error) ? MANY_TRIES : 1)) this.#sayFailing(error)
         await pause(this.#deps.runtime, this.#pauseMs(error, tries), signal)
         await this.#untilBack(signal)
       }
@@ -124,11 +121,8 @@ export class Connection {
     return wished + Math.round(ceiling * this.#deps.runtime.chance())
   }
 
-  #sayRefused(error: unknown): void {
-    const words = wordsOf(error)
-    if (isBusy(error) || this.#refused.has(words)) return
-    this.#refused.add(words)
-    this.#deps.logger.error('a call of the worker keeps failing; it is repeated', { error: words })
+  #sayFailing(error: unknown): void {
+    this.#deps.logger.error('a call of the worker keeps failing; it is repeated', { error: wordsOf(error) })
   }
 }
 

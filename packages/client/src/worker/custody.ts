@@ -4,9 +4,9 @@ import { Heartbeats } from './heartbeats.ts'
 import { type End, givenUp, type Judgement, judge } from './judge.ts'
 import { Keeper } from './keeper.ts'
 import type { LeaseBoard } from './lease-board.ts'
-import type { HeartbeatAnswer, LeaseAnswer, WorkerClient } from './lease-calls.ts'
+import type { HeartbeatAnswer, LeaseAnswer, LeasedRun, WorkerClient } from './lease-calls.ts'
 import type { Logger } from './logger.ts'
-import { RemoteRun } from './remote-run.ts'
+import { RemoteRun, type RunHome } from './remote-run.ts'
 import type { AbortReason, Run } from './run.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { Slots } from './slots.ts'
@@ -21,8 +21,8 @@ interface CustodyDeps {
   serverClock: ServerClock
   logger: Logger
   board: LeaseBoard
-  /** A queue's slots may start or take more. */
-  onRoom(slots: Slots): void
+  /** The server has heard of one more end: there may be room for more. */
+  onSettled(home: RunHome): void
   onDraining(): void
   onLeaseLost(run: Run): void
 }
@@ -36,7 +36,9 @@ export class Custody {
   readonly #heartbeats: Heartbeats
   readonly #keeper: Keeper
   readonly #ends: Ends
-  readonly #slotsOf = new WeakMap<RemoteRun, Slots>()
+  /** Runs that have ended without the server knowing yet. */
+  #unsettled = 0
+  #onSettled = () => {}
 
   constructor(deps: CustodyDeps) {
     this.#deps = deps
@@ -77,14 +79,14 @@ export class Custody {
     const monotonicMs = runtime.monotonicMs()
     const taken: RemoteRun[] = []
     let free = slots.freeSlots()
-    for (const leased of answer.runs) {
-      const run = new RemoteRun(leased, services, monotonicMs)
+    for (const leased of startingFirst(answer.runs)) {
+      if (this.#keeper.of(leased.token)) continue
+      const run = new RemoteRun(leased, slots, services, monotonicMs)
       if (run.leaseUntil < run.deadlineAt) {
         serverClock.observe(run.leaseUntil - leaseMs)
         // The answer may have waited longer than the lease: its process was stopped, its machine asleep.
         run.beatAt -= Math.max(0, serverClock.now() - (run.leaseUntil - leaseMs))
       }
-      this.#slotsOf.set(run, slots)
       this.#keeper.hold(run)
       // Work that may be done at most once does not wait here: dying with it before it begins would lose it.
       if (isStopping || (run.atMostOnce && free <= 0)) this.#tell(run, 'release')
@@ -116,17 +118,23 @@ export class Custody {
     for (const run of runs) this.#tell(run, 'release')
   }
 
-  /** The worker stops and will not wait longer for these. */
-  abandon(runs: Iterable<RemoteRun>, slots: Slots): void {
-    for (const run of runs) {
+  /** The worker stops and will not wait longer for handlers. */
+  abandonActive(): void {
+    for (const run of this.#keeper.held) {
+      if (run.state !== 'active') continue
       this.#tell(run, givenUp(run, this.#workedMs(run)))
-      slots.giveUp(run, 'stopping')
+      run.home.giveUp(run, 'stopping')
     }
   }
 
   /** Ends when the server has heard of everything that has ended. */
-  drained(): Promise<void> {
-    return this.#ends.drained()
+  async drained(): Promise<void> {
+    if (this.#unsettled === 0) return
+    await new Promise<void>((resolve) => {
+      this.#onSettled = () => {
+        if (this.#unsettled === 0) resolve()
+      }
+    })
   }
 
   async end(): Promise<void> {
@@ -137,8 +145,8 @@ export class Custody {
 
   #tell(run: RemoteRun, judgement: Judgement): void {
     run.state = 'ended'
-    const slots = this.#slotsOf.get(run)
-    if (slots) slots.unsent++
+    run.home.unsent++
+    this.#unsettled++
     const tell = () => this.#ends.tell(run, judgement)
     // What it noted goes first: once the lease is closed nothing more is taken.
     if (run.hasOpenNotes) this.#heartbeats.beat(run).then(tell, tell)
@@ -148,10 +156,10 @@ export class Custody {
   #settled(run: RemoteRun): void {
     run.state = 'over'
     this.#keeper.drop(run)
-    const slots = this.#slotsOf.get(run)
-    if (!slots) return
-    slots.unsent--
-    this.#deps.onRoom(slots)
+    run.home.unsent--
+    this.#unsettled--
+    this.#deps.onSettled(run.home)
+    this.#onSettled()
   }
 
   #cancel(run: RemoteRun): void {
@@ -171,7 +179,7 @@ export class Custody {
     this.#keeper.drop(run)
     run.abort(reason)
     run.state = 'over'
-    this.#slotsOf.get(run)?.giveUp(run, reason)
+    run.home.giveUp(run, reason)
   }
 
   #sayLost(run: RemoteRun): void {
@@ -185,12 +193,18 @@ export class Custody {
   }
 
   #refill(): void {
-    const all = new Set<Slots>()
-    for (const run of this.#keeper.held) if (run.state === 'waiting') all.add(this.#slotsOf.get(run) as Slots)
-    for (const slots of all) slots.fill()
+    const homes = new Set<RunHome>()
+    for (const run of this.#keeper.held) if (run.state === 'waiting') homes.add(run.home)
+    for (const home of homes) home.fill()
   }
 
   #workedMs(run: RemoteRun): number {
     return run.startedAt === null ? 0 : this.#deps.runtime.monotonicMs() - run.startedAt
   }
+}
+
+/** Work that may be done at most once was given for the slots that are free: it gets them. */
+function startingFirst(runs: LeasedRun[]): LeasedRun[] {
+  if (!runs.some(({ atMostOnce }) => atMostOnce)) return runs
+  return [...runs.filter(({ atMostOnce }) => atMostOnce), ...runs.filter(({ atMostOnce }) => !atMostOnce)]
 }

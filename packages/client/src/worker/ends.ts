@@ -41,12 +41,15 @@ export class Ends {
   constructor(deps: EndsDeps) {
     this.#deps = deps
     const { connection, logger, serverClock } = deps
-    const isWanted = ({ run }: { run: RemoteRun }) => serverClock.now() < run.deadlineAt + POINTLESS_AFTER_MS
+    const areWanted = <Item extends { run: RemoteRun }>(items: Item[]) => {
+      const oldest = serverClock.now() - POINTLESS_AFTER_MS
+      return items.filter(({ run }) => run.deadlineAt > oldest)
+    }
     const onGone = ({ run }: { run: RemoteRun }) => deps.onSettled(run)
     this.#completions = new Outbox<Ended>({
       connection,
       logger,
-      isWanted,
+      areWanted,
       onGone,
       send: (items, options) => this.#complete(items, options),
       simplify: ({ isPlain, run, bytes, completion }) =>
@@ -55,7 +58,7 @@ export class Ends {
     this.#releases = new Outbox<Released>({
       connection,
       logger,
-      isWanted,
+      areWanted,
       onGone,
       send: (items, options) => this.#release(items, options),
       simplify: () => null,
@@ -65,10 +68,6 @@ export class Ends {
   tell(run: RemoteRun, judgement: Judgement): void {
     if (judgement === 'release') this.#releases.push({ run, bytes: 200 })
     else this.#completions.push({ run, isPlain: false, ...judgement })
-  }
-
-  async drained(): Promise<void> {
-    await Promise.all([this.#completions.drained(), this.#releases.drained()])
   }
 
   /** Gives up what the server has not heard of. */

@@ -6,8 +6,6 @@ const LENGTH_BYTES = 4
 /** Tokens have about 110 characters; a longer one is renewed by the main loop alone. */
 const TOKEN_BYTES = 192
 
-const encoder = new TextEncoder()
-
 /**
  * The tokens of all leases that a worker holds, in memory that its heartbeat thread sees: writing one costs less than a
  * message, and the thread can read them while the event loop is blocked. Layout: control words (stop, beat), a length per
@@ -36,10 +34,9 @@ export class LeaseBoard {
     const slot = token.length > TOKEN_BYTES ? undefined : this.#free.pop()
     if (slot === undefined) return -1
     const at = slot * TOKEN_BYTES
-    // Not into shared memory directly: some runtimes refuse to encode there.
-    const bytes = encoder.encode(token)
-    this.#bytes.set(bytes.subarray(0, TOKEN_BYTES), at)
-    Atomics.store(this.#lengths, slot, Math.min(bytes.length, TOKEN_BYTES))
+    // By hand, since text is not encoded into shared memory; tokens are plain ASCII.
+    for (let i = 0; i < token.length; i++) this.#bytes[at + i] = token.charCodeAt(i)
+    Atomics.store(this.#lengths, slot, token.length)
     return slot
   }
 

@@ -11,8 +11,8 @@ interface OutboxOptions<Item> {
   send(items: Item[], options: CallOptions): Promise<void>
   /** The server will not take this one: another form of it, or null if there is none. */
   simplify(item: Item): Item | null
-  /** Whether it is still worth sending. */
-  isWanted(item: Item): boolean
+  /** Those that are still worth sending. */
+  areWanted(items: Item[]): Item[]
   /** Sent, or given up. */
   onGone(item: Item): void
   connection: Connection
@@ -36,28 +36,16 @@ export class Outbox<Item extends OutboxItem> {
   readonly #options: OutboxOptions<Item>
   readonly #ended = new AbortController()
   #pending: Item[] = []
-  #underWay = 0
   #busy = 0
   #planned = false
-  #idle: (() => void)[] = []
 
   constructor(options: OutboxOptions<Item>) {
     this.#options = options
   }
 
-  get unsent(): number {
-    return this.#pending.length + this.#underWay
-  }
-
   push(item: Item): void {
     this.#pending.push(item)
     this.#plan()
-  }
-
-  /** Ends when everything pushed so far is gone. */
-  async drained(): Promise<void> {
-    if (this.unsent === 0) return
-    await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 
   /** Gives up what is not sent. */
@@ -81,12 +69,9 @@ export class Outbox<Item extends OutboxItem> {
       if (this.#busy >= LANES) return
       const batch = this.#takeBatch()
       this.#busy++
-      this.#underWay += batch.length
       void this.#carry(batch).finally(() => {
         this.#busy--
-        this.#underWay -= batch.length
         if (this.#pending.length > 0) this.#plan()
-        else if (this.#busy === 0) for (const wake of this.#idle.splice(0)) wake()
       })
     }
   }
@@ -118,8 +103,8 @@ export class Outbox<Item extends OutboxItem> {
 
   /** While the server was away some may have become pointless. */
   async #sendWanted(items: Item[], options: CallOptions): Promise<void> {
-    const { isWanted, send } = this.#options
-    const wanted = items.filter(isWanted)
+    const { areWanted, send } = this.#options
+    const wanted = areWanted(items)
     if (wanted.length > 0) await send(wanted, options)
   }
 

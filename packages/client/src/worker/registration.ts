@@ -15,7 +15,8 @@ export class Registration {
   readonly #deps: RegistrationDeps
   readonly #fields: WorkerFields
   readonly #ended = new AbortController()
-  #isDraining = false
+  /** A worker that was drained and died may have left that behind under the same id. */
+  #state: { draining?: boolean } = { draining: false }
 
   constructor(fields: WorkerFields, deps: RegistrationDeps) {
     this.#fields = fields
@@ -24,8 +25,9 @@ export class Registration {
 
   async put(options: CallOptions): Promise<void> {
     const { client, workerId, serverClock } = this.#deps
-    const fields = this.#isDraining ? { ...this.#fields, draining: true } : this.#fields
-    const { lastSeenAt } = await client.workers.put(workerId, fields, options)
+    const { lastSeenAt } = await client.workers.put(workerId, { ...this.#fields, ...this.#state }, options)
+    // Said once: what an operator says later stands.
+    if (this.#state.draining === false) this.#state = {}
     if (lastSeenAt) serverClock.observe(Date.parse(lastSeenAt))
   }
 
@@ -38,7 +40,7 @@ export class Registration {
   /** Nothing more is leased to a draining worker. */
   async drain(): Promise<void> {
     this.#ended.abort()
-    this.#isDraining = true
+    this.#state = { draining: true }
     await this.put({ timeoutMs: 1_000, retries: 0 }).catch(() => {})
   }
 

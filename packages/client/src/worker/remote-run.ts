@@ -2,7 +2,7 @@ import type { LeasedRun, LogLevel } from './lease-calls.ts'
 import type { AbortReason, Run } from './run.ts'
 import { RunError } from './run-error.ts'
 import { RunNotes } from './run-notes.ts'
-import { verdicts } from './verdict.ts'
+import { type Verdict, verdicts } from './verdict.ts'
 
 /** What a run may ask of its worker while it is being performed. */
 export interface RunServices {
@@ -14,6 +14,19 @@ export interface RunServices {
   noted(run: RemoteRun): void
 }
 
+/** The slots that perform it. */
+export interface RunHome {
+  /** Ends of its runs that the server has not heard of yet. */
+  unsent: number
+  giveUp(run: RemoteRun, reason: AbortReason): void
+  fill(): void
+}
+
+/** One call of a handler: its slot is free when none of its runs is at work any more. */
+export interface Group {
+  left: number
+}
+
 /**
  * One leased attempt, from its arrival until the server has heard how it ended. What costs anything (dates, the abort
  * signal, notes) is made when it is first asked for: most handlers of short work never do.
@@ -21,12 +34,13 @@ export interface RunServices {
 export class RemoteRun implements Run {
   readonly leased: LeasedRun
   readonly token: string
+  readonly home: RunHome
   readonly #services: RunServices
   #controller: AbortController | null = null
   #aborted: AbortReason | null = null
   #notes: RunNotes | null = null
-  /** In the list of what its worker holds. */
-  place = -1
+  /** While its handler is at work. */
+  group: Group | null = null
   /** On the board that the heartbeat thread reads. */
   boardSlot = -1
   /** The server's instant after which the lease may be another's. */
@@ -41,12 +55,13 @@ export class RemoteRun implements Run {
   /** Goes with a heartbeat call that is under way or planned. */
   beating = false
 
-  constructor(leased: LeasedRun, services: RunServices, monotonicMs: number) {
+  constructor(leased: LeasedRun, home: RunHome, services: RunServices, monotonicMs: number) {
     this.leased = leased
     this.token = leased.token
+    this.home = home
     this.#services = services
-    this.leaseUntil = Date.parse(leased.leaseUntil)
-    this.deadlineAt = Date.parse(leased.deadline)
+    this.leaseUntil = leaseUntilOf(leased.leaseUntil)
+    this.deadlineAt = deadlineOf(leased.deadline)
     this.beatAt = monotonicMs
   }
 
@@ -135,10 +150,18 @@ export class RemoteRun implements Run {
     if (this.#ownNotes().addLine(message, level, this.#services.now())) this.#services.noted(this)
   }
 
-  readonly retryIn = verdicts.retryIn
-  readonly fail = verdicts.fail
-  readonly cancel = verdicts.cancel
-  readonly snooze = verdicts.snooze
+  retryIn(delay: string, reason?: string): Verdict {
+    return verdicts.retryIn(delay, reason)
+  }
+  fail(reason?: string): Verdict {
+    return verdicts.fail(reason)
+  }
+  cancel(reason?: string): Verdict {
+    return verdicts.cancel(reason)
+  }
+  snooze(delay: string): Verdict {
+    return verdicts.snooze(delay)
+  }
 
   leaseLost(): RunError {
     return new RunError('lease_lost', `the lease of run ${this.id}, attempt ${this.attempt}, is no longer live`)
@@ -154,3 +177,14 @@ export class RemoteRun implements Run {
     return this.#services.beat(this)
   }
 }
+
+/** The runs of one answer mostly share their instants: reading one costs more than comparing two texts. */
+function instantReader(): (text: string) => number {
+  let last = { text: '', ms: 0 }
+  return (text) => {
+    if (text !== last.text) last = { text, ms: Date.parse(text) }
+    return last.ms
+  }
+}
+const leaseUntilOf = instantReader()
+const deadlineOf = instantReader()

@@ -1,7 +1,7 @@
 import type { End } from './judge.ts'
 import type { Perform } from './perform.ts'
 import { Prefetch } from './prefetch.ts'
-import type { RemoteRun } from './remote-run.ts'
+import type { RemoteRun, RunHome } from './remote-run.ts'
 import type { AbortReason } from './run.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { WorkerRuntime } from './worker-runtime.ts'
@@ -26,29 +26,26 @@ export interface SlotsDeps {
   onRoom(): void
 }
 
-/** One call of the handler: its slot is free when none of its runs is at work any more. */
-interface Group {
-  left: number
-}
+/** As a multiple of what it has room for. */
+const MAX_UNSENT = 4
 
 /**
  * The runs of one queue that this worker performs, at most `concurrency` calls of its handler at a time, and those that wait
  * for a slot. What it holds is never more than all slots together and the room for prefetch.
  */
-export class Slots {
+export class Slots implements RunHome {
   readonly #options: SlotsOptions
   readonly #deps: SlotsDeps
   readonly #prefetch: Prefetch
-  readonly #groups = new Map<RemoteRun, Group>()
   #backlog: RemoteRun[] = []
   #backlogHead = 0
   #reserved = 0
   #calls = 0
+  #active = 0
   #stopped = false
   #fillPlanned = false
   #gathering: { cancel(): void } | null = null
   #gathered = false
-  /** Ends of its runs that the server has not heard of yet. */
   unsent = 0
 
   constructor(options: SlotsOptions, deps: SlotsDeps) {
@@ -57,12 +54,9 @@ export class Slots {
     this.#prefetch = new Prefetch(options.prefetch, deps.runtime)
   }
 
-  get active(): Iterable<RemoteRun> {
-    return [...this.#groups.keys()]
-  }
-
-  get activeCount(): number {
-    return this.#groups.size
+  /** Runs that a handler is at work on. */
+  get active(): number {
+    return this.#active
   }
 
   get waiting(): number {
@@ -74,9 +68,9 @@ export class Slots {
     return this.#options.concurrency * this.#options.size
   }
 
-  /** The most it can ever hold. */
-  get limit(): number {
-    return this.slotCount + this.#prefetch.limit
+  /** The most it can ever hold, with what has ended and the server has not heard of. */
+  get mostHeld(): number {
+    return (1 + MAX_UNSENT) * (this.slotCount + this.#prefetch.limit)
   }
 
   /** Runs that could start this moment. */
@@ -98,7 +92,7 @@ export class Slots {
     const credit = this.credit()
     const capacity = this.slotCount + this.#prefetch.room
     // What ends faster than the server hears of it would pile up here while the server is away.
-    if (this.unsent >= 4 * capacity) return false
+    if (this.unsent >= MAX_UNSENT * capacity) return false
     return credit > 0 && (this.waiting === 0 || credit >= capacity / 4)
   }
 
@@ -192,10 +186,11 @@ export class Slots {
     const startedAt = this.#deps.runtime.monotonicMs()
     const group = { left: runs.length }
     this.#calls++
+    this.#active += runs.length
     for (const run of runs) {
       run.state = 'active'
       run.startedAt = startedAt
-      this.#groups.set(run, group)
+      run.group = group
     }
     this.#options.perform(runs, (run, end) => this.#end(run, end))
   }
@@ -208,9 +203,10 @@ export class Slots {
   }
 
   #leave(run: RemoteRun): boolean {
-    const group = this.#groups.get(run)
+    const { group } = run
     if (!group) return false
-    this.#groups.delete(run)
+    run.group = null
+    this.#active--
     group.left--
     if (group.left === 0) this.#calls--
     return true

@@ -7,6 +7,7 @@ import { checkOptions, GRACE_MS, LEASE_MS, type QueueOptions, slotsOptions, type
 import { onceOnSignal } from './process-signals.ts'
 import { QueuePoller } from './queue-poller.ts'
 import { Registration } from './registration.ts'
+import type { RunHome } from './remote-run.ts'
 import { ServerClock } from './server-clock.ts'
 import { Slots } from './slots.ts'
 import { ThreadHost } from './thread-host.ts'
@@ -54,11 +55,11 @@ export class Worker {
     this.#connection = new Connection({ runtime, logger, probe: (call) => this.#registration.put(call) })
     const deps = { ...own, connection: this.#connection }
     this.#serving = Object.entries(options.queues).map(([queue, one]) => this.#serve(queue, one, deps))
-    const board = new LeaseBoard(this.#serving.reduce((sum, { slots }) => sum + slots.limit, 0))
+    const board = new LeaseBoard(this.#serving.reduce((sum, { slots }) => sum + slots.mostHeld, 0))
     this.#custody = new Custody({
       ...deps,
       board,
-      onRoom: (slots) => this.#room(slots),
+      onSettled: (home) => this.#room(home),
       onDraining: () => this.#askedToDrain(),
       onLeaseLost: options.onLeaseLost ?? (() => {}),
     })
@@ -107,8 +108,8 @@ export class Worker {
     if (answer.draining) this.#askedToDrain()
   }
 
-  #room(slots: Slots): void {
-    this.#serving.find((one) => one.slots === slots)?.poller.wake()
+  #room(home: RunHome): void {
+    this.#serving.find(({ slots }) => slots === home)?.poller.wake()
     if (this.#stopped) this.#onIdle()
   }
 
@@ -124,12 +125,11 @@ export class Worker {
       slots.stop()
       poller.close()
     }
-    const handlers = this.#within(this.#graceMs, this.#idle())
     for (const { slots } of this.#serving) this.#custody.release(slots.takeWaiting())
-    await this.#registration.drain()
-    // While handlers still work: what was leased to open polls goes back at once.
-    await Promise.all([handlers, ...this.#serving.map(({ poller }) => poller.stop())])
-    for (const { slots } of this.#serving) this.#custody.abandon(slots.active, slots)
+    const polls = this.#registration.drain().then(() => Promise.all(this.#serving.map(({ poller }) => poller.stop())))
+    await this.#within(this.#graceMs, this.#idle())
+    this.#custody.abandonActive()
+    await polls
     await this.#within(LAST_CALLS_MS, this.#custody.drained())
     await this.#custody.end()
     await this.#registration.remove()
@@ -141,7 +141,7 @@ export class Worker {
   #idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#onIdle = () => {
-        if (this.#serving.every(({ slots }) => slots.activeCount === 0)) resolve()
+        if (this.#serving.every(({ slots }) => slots.active === 0)) resolve()
       }
       this.#onIdle()
     })
