@@ -27,7 +27,7 @@ function setup(service: Partial<Service> = {}) {
     tenants: { quotasOf: async () => ({}), byName: async () => null },
     apiKeys: { authenticate: async () => null },
   }
-  engine = { admin, tenant: () => ({}), ...service } as never
+  engine = { admin, tenant: () => ({}), endLeaseCalls: () => {}, ...service } as never
   errors.length = 0
   const send = (
     line: string,

@@ -3,7 +3,11 @@ import { createApp } from './create-app.ts'
 import type { Service } from './service.ts'
 
 async function setup(service: () => Partial<Service> | null) {
-  const app = await createApp({ service: service as () => Service | null, adminKey: null })
+  const whole = () => {
+    const found = service()
+    return found && ({ endLeaseCalls: () => {}, ...found } as Service)
+  }
+  const app = await createApp({ service: whole, adminKey: null })
   onTestFinished(() => app.close())
   return { get: (url: string) => app.inject({ url }) }
 }
