@@ -55,13 +55,14 @@ export class LeaseCalls {
   readonly #traces: TraceParents
   readonly #startable: Startable
   readonly #lines = new Map<number, PollLine>()
+  readonly #goingBack = new Map<string, Promise<void>>()
   #pausedQueueIds: ReadonlySet<number> = new Set()
   #isClosed = false
 
   constructor(deps: LeaseCallsDeps) {
     this.#deps = deps
     this.#traces = new TraceParents(deps.random)
-    this.#startable = new Startable({ ...deps, end: (finish) => this.#end(finish) })
+    this.#startable = new Startable({ ...deps, end: (finish) => void this.#end(finish) })
   }
 
   /** The queues that somebody waits for, or did a moment ago. */
@@ -102,12 +103,14 @@ export class LeaseCalls {
     const { requestId, max, prefetch, leaseMs } = call
     const holder =
       requestId === undefined ? holderOfOneCall(this.#deps.random) : holderOfCall(worker.tenantId, worker.id, requestId)
+    await this.#goingBack.get(holder)
     const poll = new Poll(worker, { holder, max, prefetch, leaseMs, mayBeRepeated: requestId !== undefined })
     const isNew = !this.#lines.has(queueId)
     const line = this.#lineOf(queueId, queue)
     line.add(poll)
     const vanish = () => poll.answer([])
     gone.addEventListener('abort', vanish)
+    if (gone.aborted) vanish()
     const timer = call.waitMs === 0 ? null : this.#deps.clock.timer(call.waitMs, () => line.expire(poll))
     try {
       if (this.#deps.held.hasCall(holder)) await this.#answerRepeated([poll])
@@ -185,7 +188,7 @@ export class LeaseCalls {
         ...this.#deps,
         startable: this.#startable,
         answerRepeated: (polls) => this.#answerRepeated(polls),
-        giveBack: (finish) => this.#end(finish),
+        giveBack: (finish) => void this.#end(finish),
       })
       line.isPaused = this.#pausedQueueIds.has(queueId)
       this.#lines.set(queueId, line)
@@ -194,16 +197,22 @@ export class LeaseCalls {
     return line
   }
 
-  /** Whoever asked will not get them. */
+  /** Whoever asked will not get them. Asking again under the same id waits until they are back. */
   #takeBack(leases: readonly DefinedLease[]): void {
     const now = this.#deps.clock.now()
-    for (const lease of leases) if (this.#deps.held.take(lease)) this.#end(releaseOf(lease, now))
+    const own = leases.filter((lease) => this.#deps.held.take(lease))
+    const [first] = own
+    if (first === undefined) return
+    const back = Promise.all(own.map((lease) => this.#end(releaseOf(lease, now)))).then(() => {
+      this.#goingBack.delete(first.holder)
+    })
+    this.#goingBack.set(first.holder, back)
   }
 
-  #end(finish: Finish): void {
+  /** Ends when that is settled. */
+  async #end(finish: Finish): Promise<void> {
     const { finisher, wakeups } = this.#deps
-    finisher.finish(finish, (outcome) => {
-      if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
-    })
+    const outcome = await finisher.finished(finish)
+    if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
   }
 }
