@@ -20,6 +20,8 @@ export type WorkerAsk =
 /** Time of the processor is in microseconds, of this whole process, since it was asked to begin. */
 export type WorkerTold = { cpuUs: number } | { p50: number; p95: number; p99: number } | { open: number }
 
+/** Polls that each idle worker makes before, so that the server's code is compiled as it is after its first minutes. */
+const WARM_UP_POLLS = 10
 /** As the client's worker waits. */
 const MIN_WAIT_MS = 20_000
 const MAX_WAIT_MS = 25_000
@@ -131,16 +133,22 @@ async function latencies(ask: Extract<WorkerAsk, { kind: 'start' }>): Promise<Wo
 async function pollIdle({ api, queue, polls }: Extract<WorkerAsk, { kind: 'poll_idle' }>): Promise<number> {
   const connections: Connection[] = []
   for (let index = 0; index < polls; index++) connections.push(await openConnection(api.port))
-  const poll = async (connection: Connection, index: number, call: number, waitMs: number): Promise<void> => {
+  const pollOnce = async (connection: Connection, index: number, call: number, waitMs: number): Promise<void> => {
     const path = `/v1/queues/${queue}/lease`
     const body = { workerId: `idle-${index}`, max: 10, waitMs: Math.round(waitMs), requestId: `idle-${index}-${call}` }
     const { runs } = await post<{ runs: unknown[] }>(connection, api, path, body)
     if (runs.length > 0) throw new Error('an idle queue had a run')
-    return poll(connection, index, call + 1, MIN_WAIT_MS + Math.random() * (MAX_WAIT_MS - MIN_WAIT_MS))
   }
+  const poll = async (connection: Connection, index: number): Promise<never> => {
+    // The first one ends at any time, as those of workers that were started one by one.
+    await pollOnce(connection, index, WARM_UP_POLLS, 1 + Math.random() * MAX_WAIT_MS)
+    for (let call = WARM_UP_POLLS + 1; ; call++)
+      await pollOnce(connection, index, call, MIN_WAIT_MS + Math.random() * (MAX_WAIT_MS - MIN_WAIT_MS))
+  }
+  for (let call = 0; call < WARM_UP_POLLS; call++)
+    await Promise.all(connections.map((connection, index) => pollOnce(connection, index, call, 1)))
   connections.forEach((connection, index) => {
-    // The first ones end at different times, as those of workers that were started one by one.
-    poll(connection, index, 0, 1 + Math.random() * MAX_WAIT_MS).catch((error) => {
+    poll(connection, index).catch((error) => {
       console.error(error)
       process.exit(1)
     })

@@ -17,7 +17,7 @@ export const remote: Workload = {
 function measure(setting: Setting): Promise<Measurement[]> {
   return withRemote(setting, async (remote) => {
     const batches = sized(setting, { quick: 200_000, full: 400_000 })
-    const singles = sized(setting, { quick: 30_000, full: 100_000 })
+    const singles = sized(setting, { quick: 20_000, full: 100_000 })
     await drain(remote, 'warm-up', WARM_UP.batches, serve)
     const batched = await drain(remote, 'batches', batches, serve)
     await drain(remote, 'warm-up-singles', WARM_UP.singles, oneByOne)
