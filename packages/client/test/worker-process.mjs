@@ -23,6 +23,8 @@ const handlers = {
   async waits(run) {
     run.signal.addEventListener('abort', () => say('aborted', { reason: run.signal.reason, attempt: run.attempt }))
     const goOn = toBeTold('go on')
+    // By the answer to this the server also has the lease call that was sent before it.
+    await run.heartbeat()
     say('started', { attempt: run.attempt })
     await goOn
     return { attempt: run.attempt, pid: process.pid }

@@ -283,3 +283,33 @@ test('what a batch handler throws holds for all of its runs', async () => {
   for (const id of ids)
     expect(await finished(client, id)).toMatchObject({ status: 'failed', error: 'RangeError: all of it' })
 })
+
+test('work that may be done at most once is never leased ahead, and is done once', async () => {
+  const { client } = server
+  const queue = newQueue()
+  const jobs = Array.from({ length: 60 }, (_, i) => ({
+    ...{ queue, payload: i },
+    ...(i % 3 === 0 ? { delivery: 'at_most_once' as const } : {}),
+  }))
+  await client.jobs.createMany(jobs)
+  const all = signal()
+  const done: unknown[] = []
+  const asked = vi.spyOn(client.leases, 'lease')
+  startWorker(client, queue, {
+    concurrency: 2,
+    prefetch: 5,
+    handler: async (run) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      if (done.push(run.payload) === jobs.length) all.resolve()
+    },
+  })
+  await all.promise
+  expect(asked.mock.calls.every(([, { max = 0, prefetch = 0 }]) => max - prefetch <= 2)).toBe(true)
+  asked.mockRestore()
+  await vi.waitFor(async () => {
+    const { items } = await client.runs.list({ queue, status: 'succeeded', limit: 100 })
+    // One that met a slot taken meanwhile was given back, which is no failure.
+    expect(items.map(({ failures }) => failures)).toEqual(jobs.map(() => 0))
+  })
+  expect(new Set(done).size).toBe(done.length)
+})

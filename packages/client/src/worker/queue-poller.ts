@@ -36,6 +36,8 @@ export class QueuePoller {
   readonly #deps: QueuePollerDeps
   readonly #stopping = new AbortController()
   readonly #open = new Set<Promise<void>>()
+  /** Open calls that ask for slots which are free. */
+  #openFree = 0
   #isQuiet = true
   #isClosed = false
   #pauseMs = 0
@@ -48,15 +50,25 @@ export class QueuePoller {
 
   /** Asks for as much as there is room for, unless that is under way. */
   wake(): void {
-    while (!this.#isClosed && this.#open.size < (this.#isQuiet ? 1 : MAX_OPEN) && this.#slots.wantsMore()) {
+    while (!this.#isClosed && this.#slots.wantsMore()) {
       const max = Math.min(MAX_RUNS, this.#slots.credit())
-      const prefetch = max - Math.min(max, this.#slots.freeSlots())
-      const poll: Promise<void> = this.#poll(max, prefetch).finally(() => {
-        this.#open.delete(poll)
-        this.wake()
-      })
-      this.#open.add(poll)
+      const free = Math.min(max, this.#slots.freeSlots())
+      // Slots that are free are always asked for: some runs are only given into these.
+      const isNeeded = free > 0 && this.#openFree === 0
+      if (!isNeeded && this.#open.size >= (this.#isQuiet ? 1 : MAX_OPEN)) return
+      // Leasing ahead does not wait beside another call: that would find what comes.
+      this.#start(max, free, free > 0 || this.#open.size === 0)
     }
+  }
+
+  #start(max: number, free: number, waits: boolean): void {
+    if (free > 0) this.#openFree++
+    const poll: Promise<void> = this.#poll(max, max - free, waits).finally(() => {
+      this.#open.delete(poll)
+      if (free > 0) this.#openFree--
+      this.wake()
+    })
+    this.#open.add(poll)
   }
 
   /** Asks for nothing more. */
@@ -77,9 +89,9 @@ export class QueuePoller {
     this.#stopping.abort()
   }
 
-  async #poll(max: number, prefetch: number): Promise<void> {
+  async #poll(max: number, prefetch: number, waits: boolean): Promise<void> {
     const { runtime, workerId, leaseMs } = this.#deps
-    const waitMs = Math.round(MIN_WAIT_MS + runtime.chance() * (MAX_WAIT_MS - MIN_WAIT_MS))
+    const waitMs = waits ? Math.round(MIN_WAIT_MS + runtime.chance() * (MAX_WAIT_MS - MIN_WAIT_MS)) : 0
     const call = { workerId, max, prefetch, waitMs, leaseMs, requestId: runtime.uniqueId() }
     // Given up after a few, so that a server that always answers so is not asked for ever.
     for (let tries = 1; tries <= MAX_TRIES && (await this.#askOnce(call)) === 'again'; tries++);
@@ -93,15 +105,15 @@ export class QueuePoller {
     const { runtime, onLeased } = this.#deps
     let calls = 0
     let askedAt = 0
-    this.#slots.reserve(call.max)
+    this.#slots.reserve(call)
     const answer = await this.#ask(call, () => {
       calls++
       askedAt = runtime.monotonicMs()
-    }).finally(() => this.#slots.unreserve(call.max))
+    }).finally(() => this.#slots.unreserve(call))
     if (!answer) return 'answered'
     onLeased(answer)
     this.#isQuiet = answer.runs.length === 0
-    const isEarly = this.#isQuiet && runtime.monotonicMs() - askedAt < EARLY_MS
+    const isEarly = this.#isQuiet && call.waitMs > 0 && runtime.monotonicMs() - askedAt < EARLY_MS
     if (isEarly) await this.#calm()
     else this.#pauseMs = 0
     return isEarly && calls > 1 && !answer.draining ? 'again' : 'answered'

@@ -40,6 +40,7 @@ export class Slots implements RunHome {
   #backlog: RemoteRun[] = []
   #backlogHead = 0
   #reserved = 0
+  #reservedFree = 0
   #calls = 0
   #active = 0
   #stopped = false
@@ -76,7 +77,7 @@ export class Slots implements RunHome {
   /** Runs that could start this moment. */
   freeSlots(): number {
     const { concurrency, size } = this.#options
-    return this.#stopped ? 0 : Math.max(0, (concurrency - this.#calls) * size - this.waiting - this.#reserved)
+    return this.#stopped ? 0 : Math.max(0, (concurrency - this.#calls) * size - this.waiting - this.#reservedFree)
   }
 
   /** How many more runs may be leased. */
@@ -96,12 +97,15 @@ export class Slots implements RunHome {
     return credit > 0 && (this.waiting === 0 || credit >= capacity / 4)
   }
 
-  reserve(count: number): void {
-    this.#reserved += count
+  /** A call asks for so many runs, of which `prefetch` would have to wait. */
+  reserve({ max, prefetch }: { max: number; prefetch: number }): void {
+    this.#reserved += max
+    this.#reservedFree += max - prefetch
   }
 
-  unreserve(count: number): void {
-    this.#reserved -= count
+  unreserve({ max, prefetch }: { max: number; prefetch: number }): void {
+    this.#reserved -= max
+    this.#reservedFree -= max - prefetch
   }
 
   accept(runs: readonly RemoteRun[]): void {
