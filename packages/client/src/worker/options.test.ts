@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { expect, expectTypeOf, test } from 'vitest'
 import { BelfryClient } from '../client.ts'
-import type { WorkerOptions } from './options.ts'
+import { OPTION_NAMES, QUEUE_OPTION_NAMES, type WorkerOptions } from './options.ts'
 import type { Run } from './run.ts'
 import { Worker } from './worker.ts'
 
@@ -32,4 +33,10 @@ test.each([
   [{ queues: { a: { handler } }, id: 'a b' }, 'id must be'],
 ])('options that make no sense are refused when the worker is made: %j', (options, words) => {
   expect(() => new Worker({ client, ...options } as WorkerOptions)).toThrow(words)
+})
+
+test('the page of the worker names every option', () => {
+  const page = readFileSync(new URL('../../../../docs/reference/worker.md', import.meta.url), 'utf8')
+  for (const name of [...OPTION_NAMES, ...QUEUE_OPTION_NAMES])
+    if (name !== 'runtime') expect(page).toContain(`\`${name}\``)
 })

@@ -46,7 +46,7 @@ export interface WorkerOptions {
   runtime?: WorkerRuntime
 }
 
-const OPTION_NAMES = [
+export const OPTION_NAMES = [
   'client',
   'queues',
   'id',
@@ -59,7 +59,7 @@ const OPTION_NAMES = [
   'onLeaseLost',
   'runtime',
 ]
-const QUEUE_OPTION_NAMES = ['handler', 'concurrency', 'prefetch', 'batch']
+export const QUEUE_OPTION_NAMES = ['handler', 'concurrency', 'prefetch', 'batch']
 const BATCH_OPTION_NAMES = ['size', 'waitMs']
 
 export const LEASE_MS = 30_000
