@@ -60,10 +60,6 @@ export class Custody {
     })
   }
 
-  get size(): number {
-    return this.#keeper.size
-  }
-
   start(): void {
     this.#keeper.start()
   }
@@ -80,7 +76,6 @@ export class Custody {
     const taken: RemoteRun[] = []
     let free = slots.freeSlots()
     for (const leased of startingFirst(answer.runs)) {
-      if (this.#keeper.of(leased.token)) continue
       const run = new RemoteRun(leased, slots, services, monotonicMs)
       if (run.leaseUntil < run.deadlineAt) {
         serverClock.observe(run.leaseUntil - leaseMs)
@@ -95,7 +90,7 @@ export class Custody {
     }
     slots.accept(taken)
     for (const token of answer.cancelRequested ?? []) {
-      const run = this.#keeper.of(token)
+      const run = this.#keeper.find(token)
       if (run) this.#cancel(run)
     }
   }
@@ -107,8 +102,9 @@ export class Custody {
 
   /** What the thread heard while this one was blocked. */
   heard(answer: HeartbeatAnswer): void {
+    const byToken = new Map(this.#keeper.held.map((run) => [run.token, run]))
     for (const outcome of answer.leases) {
-      const run = this.#keeper.of(outcome.token)
+      const run = byToken.get(outcome.token)
       if (run) this.#heartbeats.apply(run, outcome)
     }
     this.#refill()

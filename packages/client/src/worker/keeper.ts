@@ -29,7 +29,8 @@ interface KeeperDeps {
  */
 export class Keeper {
   readonly #deps: KeeperDeps
-  readonly #held = new Map<string, RemoteRun>()
+  /** A list, not a map by token: tens of thousands come and go each second, and few are ever looked for. */
+  readonly #held: RemoteRun[] = []
   readonly #periodMs: number
   readonly #tickMs: number
   #timer: { cancel(): void } | null = null
@@ -41,26 +42,30 @@ export class Keeper {
     this.#tickMs = Math.min(TICK_MS, deps.leaseMs / 15)
   }
 
-  get size(): number {
-    return this.#held.size
+  /** A copy: runs may leave while it is gone through. */
+  get held(): RemoteRun[] {
+    return [...this.#held]
   }
 
-  get held(): Iterable<RemoteRun> {
-    return this.#held.values()
-  }
-
-  of(token: string): RemoteRun | undefined {
-    return this.#held.get(token)
+  find(token: string): RemoteRun | undefined {
+    return this.#held.find((run) => run.token === token)
   }
 
   /** Before its handler starts: from here on the lease is kept alive. */
   hold(run: RemoteRun): void {
-    this.#held.set(run.token, run)
+    run.place = this.#held.push(run) - 1
     run.boardSlot = this.#deps.board.add(run.token)
   }
 
   drop(run: RemoteRun): void {
-    if (!this.#held.delete(run.token)) return
+    const { place } = run
+    if (place === -1) return
+    run.place = -1
+    const last = this.#held.pop() as RemoteRun
+    if (last !== run) {
+      last.place = place
+      this.#held[place] = last
+    }
     this.#deps.board.remove(run.boardSlot)
     run.boardSlot = -1
   }
@@ -83,7 +88,7 @@ export class Keeper {
     const monotonicMs = runtime.monotonicMs()
     const now = serverClock.now()
     let oldestMs = 0
-    for (const run of this.#held.values()) {
+    for (const run of this.held) {
       if (run.state === 'active' && now >= run.deadlineAt) {
         if (now >= run.deadlineAt + STUCK_MS) giveUp(run, 'timeout')
         else run.abort('timeout')
@@ -94,7 +99,7 @@ export class Keeper {
     if (oldestMs < leaseMs * 0.4) board.beat()
     if (oldestMs < this.#periodMs) return
     // All that are not quite fresh go along, so that one call in each period covers them all.
-    for (const run of this.#held.values()) if (monotonicMs - run.beatAt >= this.#periodMs / 2) heartbeats.renew(run)
+    for (const run of this.#held) if (monotonicMs - run.beatAt >= this.#periodMs / 2) heartbeats.renew(run)
   }
 
   #noticeSleep(): void {
@@ -105,6 +110,6 @@ export class Keeper {
     const asleepMs = at.wallMs - before.wallMs - (at.monotonicMs - before.monotonicMs)
     if (asleepMs < ASLEEP_MS) return
     serverClock.leap(asleepMs)
-    for (const run of this.#held.values()) run.beatAt -= asleepMs
+    for (const run of this.#held) run.beatAt -= asleepMs
   }
 }

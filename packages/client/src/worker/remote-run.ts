@@ -39,6 +39,8 @@ export class RemoteRun implements Run {
   #controller: AbortController | null = null
   #aborted: AbortReason | null = null
   #notes: RunNotes | null = null
+  /** In the list of what its worker holds; -1: in none. */
+  place = -1
   /** While its handler is at work. */
   group: Group | null = null
   /** On the board that the heartbeat thread reads. */
