@@ -7,11 +7,12 @@ import type { WorkerRuntime } from './worker-runtime.ts'
 const MAX_RUNS = 1_000
 const MAX_OPEN = 2
 const MAX_TRIES = 5
-const MIN_WAIT_MS = 20_000
-const MAX_WAIT_MS = 25_000
+const MIN_WAIT_MS = 27_000
+const MAX_WAIT_MS = 30_000
+const AHEAD_WAIT_MS = 1_000
 const ANSWER_MS = 10_000
 /** An empty answer that comes sooner than this was not waited for. */
-const EARLY_MS = 1_000
+const EARLY_MS = 500
 const BREAK_OFF_MS = 500
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
@@ -56,14 +57,14 @@ export class QueuePoller {
       // Slots that are free are always asked for: some runs are only given into these.
       const isNeeded = free > 0 && this.#openFree === 0
       if (!isNeeded && this.#open.size >= (this.#isQuiet ? 1 : MAX_OPEN)) return
-      // Leasing ahead does not wait beside another call: that would find what comes.
-      this.#start(max, free, free > 0 || this.#open.size === 0)
+      // Leasing ahead hardly waits beside another call: that will find what comes.
+      this.#start(max, free, free > 0 || this.#open.size === 0 ? this.#waitMs() : AHEAD_WAIT_MS)
     }
   }
 
-  #start(max: number, free: number, waits: boolean): void {
+  #start(max: number, free: number, waitMs: number): void {
     if (free > 0) this.#openFree++
-    const poll: Promise<void> = this.#poll(max, max - free, waits).finally(() => {
+    const poll: Promise<void> = this.#poll(max, max - free, waitMs).finally(() => {
       this.#open.delete(poll)
       if (free > 0) this.#openFree--
       this.wake()
@@ -89,9 +90,13 @@ export class QueuePoller {
     this.#stopping.abort()
   }
 
-  async #poll(max: number, prefetch: number, waits: boolean): Promise<void> {
+  /** Different each time, so that workers that were started together do not come back together. */
+  #waitMs(): number {
+    return Math.round(MIN_WAIT_MS + this.#deps.runtime.chance() * (MAX_WAIT_MS - MIN_WAIT_MS))
+  }
+
+  async #poll(max: number, prefetch: number, waitMs: number): Promise<void> {
     const { runtime, workerId, leaseMs } = this.#deps
-    const waitMs = waits ? Math.round(MIN_WAIT_MS + runtime.chance() * (MAX_WAIT_MS - MIN_WAIT_MS)) : 0
     const call = { workerId, max, prefetch, waitMs, leaseMs, requestId: runtime.uniqueId() }
     // Given up after a few, so that a server that always answers so is not asked for ever.
     for (let tries = 1; tries <= MAX_TRIES && (await this.#askOnce(call)) === 'again'; tries++);
@@ -113,7 +118,7 @@ export class QueuePoller {
     if (!answer) return 'answered'
     onLeased(answer)
     this.#isQuiet = answer.runs.length === 0
-    const isEarly = this.#isQuiet && call.waitMs > 0 && runtime.monotonicMs() - askedAt < EARLY_MS
+    const isEarly = this.#isQuiet && runtime.monotonicMs() - askedAt < EARLY_MS
     if (isEarly) await this.#calm()
     else this.#pauseMs = 0
     return isEarly && calls > 1 && !answer.draining ? 'again' : 'answered'
