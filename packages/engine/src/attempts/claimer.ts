@@ -17,7 +17,8 @@ export interface Taken {
 /** Where claimed runs go: it says how many it can take, leases them and keeps them. */
 export interface Taker {
   readonly queueId: number
-  credit(): number
+  /** While runs that may be performed at most once wait for a slot, nothing is leased ahead of it: they would never get one. */
+  credit(onceWaits: boolean): number
   freeSlots(): number
   wantsMore(): boolean
   lease(wanted: Wanted): Promise<Taken>
@@ -78,7 +79,8 @@ export class Claimer implements Step {
   async #claimUsual(): Promise<boolean> {
     const levels = [...this.#hinted].filter((level) => !isAtMostOnce(level))
     if (levels.length === 0 || !this.#taker.wantsMore()) return false
-    return this.#claim(levels, Math.min(MAX_CLAIM, this.#taker.credit()), 'at_least_once')
+    const credit = this.#taker.credit(levels.length < this.#hinted.size)
+    return credit > 0 && this.#claim(levels, Math.min(MAX_CLAIM, credit), 'at_least_once')
   }
 
   /** Runs that may be performed at most once are leased into free slots only, and share those with the others. */

@@ -91,7 +91,7 @@ export class Handlers implements DirectLeases {
     })
     const taker: Taker = {
       queueId,
-      credit: () => pool.credit(),
+      credit: (onceWaits) => (onceWaits ? pool.freeSlots() : pool.credit()),
       freeSlots: () => pool.freeSlots(),
       wantsMore: () => pool.wantsMore(),
       lease: (wanted) => claimAsOne(this.#deps, queueId, wanted, (leases) => this.deliver(leases)),
