@@ -33,7 +33,7 @@ export interface Transaction extends Queryable {
  * it, long after it has grown. The statements' own shape (lateral look-ups by primary key) fixes the rest.
  */
 const SESSION =
-  '-c timezone=UTC -c datestyle=ISO -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off -c idle_in_transaction_session_timeout=5s'
+  '-c timezone=UTC -c datestyle=ISO -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off -c plan_cache_mode=force_generic_plan -c idle_in_transaction_session_timeout=5s'
 
 /**
  * A database that says nothing for so long counts as gone: its machine, or the cable, may be, and nobody would say so.
