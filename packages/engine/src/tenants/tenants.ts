@@ -35,6 +35,8 @@ import {
 const DEFAULT_TENANT_ID = 1
 const DEFAULT_TIER = 'standard'
 const REMEMBERED_MS = 1_000
+/** A quota need not be known everywhere at once, and is asked for with every request. */
+const QUOTAS_REMEMBERED_MS = 5_000
 const MAX_REMEMBERED = 10_000
 /** Five seconds in all. */
 const LOOK_EVERY_MS = 20
@@ -54,7 +56,7 @@ export class Tenants {
 
   constructor(deps: TenantsDeps) {
     this.#deps = deps
-    this.#quotas = new ShortMemory({ clock: deps.clock, keepMs: REMEMBERED_MS, maxEntries: MAX_REMEMBERED })
+    this.#quotas = new ShortMemory({ clock: deps.clock, keepMs: QUOTAS_REMEMBERED_MS, maxEntries: MAX_REMEMBERED })
     this.#named = new ShortMemory({ clock: deps.clock, keepMs: REMEMBERED_MS, maxEntries: MAX_REMEMBERED })
   }
 
@@ -168,7 +170,7 @@ export class Tenants {
     }
   }
 
-  /** At most a second old. One that is gone has none. */
+  /** At most five seconds old. One that is gone has none. */
   async quotasOf(tenantId: number): Promise<TenantQuotas> {
     return this.#quotas.get(String(tenantId), async () => {
       return (await readTenant(this.#deps.db, tenantId))?.quotas ?? NO_QUOTAS
