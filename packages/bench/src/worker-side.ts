@@ -23,8 +23,8 @@ export type WorkerTold = { cpuUs: number } | { p50: number; p95: number; p99: nu
 /** Polls that each idle worker makes before, so that the server's code is compiled as it is after its first minutes. */
 const WARM_UP_POLLS = 10
 /** As the client's worker waits. */
-const MIN_WAIT_MS = 20_000
-const MAX_WAIT_MS = 25_000
+const MIN_WAIT_MS = 27_000
+const MAX_WAIT_MS = 30_000
 
 let worker: Worker | null = null
 let cpuBefore = process.cpuUsage()

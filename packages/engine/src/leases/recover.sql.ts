@@ -29,8 +29,10 @@ const REMOTE_LEASES_OF = statement(
 const REPEATED = statement(
   'holders_with_leases',
   `select u.holder from unnest($1::bigint[]) as u (holder)
-   where exists (select from belfry.runs r where r.holder = u.holder and r.holder < 0 and r.state = ${RUN_STATE.leased})
-     or exists (select from belfry.receipts c where c.holder = u.holder)`,
+   where exists (
+       select from belfry.runs r
+       where r.holder = u.holder and r.holder < 0 and r.state = ${RUN_STATE.leased} and r.leased_at is distinct from to_timestamp($2::float8 / 1000))
+     or exists (select from belfry.receipts c where c.holder = u.holder and c.leased_at is distinct from to_timestamp($2::float8 / 1000))`,
 )
 
 type Row = [
@@ -88,9 +90,13 @@ export async function leasesOfCalls(db: Database, holders: readonly string[]): P
   return rows.map((row) => leaseOf(row.slice(0, -1) as Row, row.at(-1) as string))
 }
 
-/** Those of these remote calls that hold something. */
-export async function callsWithLeases(db: Queryable, holders: readonly string[]): Promise<Set<string>> {
-  return new Set((await db.query<[string]>(REPEATED, [numbers(holders)])).flat())
+/** Those of these remote calls that hold something; what was leased at that very instant does not count. */
+export async function callsWithLeases(
+  db: Queryable,
+  holders: readonly string[],
+  exceptOf: Instant | null,
+): Promise<Set<string>> {
+  return new Set((await db.query<[string]>(REPEATED, [numbers(holders), exceptOf])).flat())
 }
 
 async function whenGone(

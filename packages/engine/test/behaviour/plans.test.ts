@@ -70,7 +70,7 @@ const HOT: Record<string, Hot> = {
     by: ['runs_ready', 'runs_pkey', 'specs'],
   },
   'find repeated calls': {
-    send: (db) => callsWithLeases(db, ['-9', '-10']),
+    send: (db) => callsWithLeases(db, ['-9', '-10'], START),
     by: ['runs_of_worker', 'receipts_pkey'],
   },
   checkpoint: {

@@ -34,11 +34,27 @@ test('a lease call that is repeated on another node answers the same leases', as
     { attempt: 1, payload: 1 },
   ])
   for (const node of [t.node, t.other]) {
+    node.clock.advance(1)
     const again = await workerOf(node).lease({ max: 2, requestId: 'r' })
     expect(tokensOf(again).sort()).toEqual(tokensOf(first).sort())
   }
-  expect((await workerOf(t.other).lease({ max: 2, requestId: 'r2' })).runs).toMatchObject([{ payload: 2 }])
+  // What was claimed for the call before it turned out to be a repeated one goes back.
+  const ready = () => t.wake().then(() => t.count('runs where state = 0'))
+  await expect.poll(ready).toBe(1)
+  expect((await workerOf(t.other).lease({ max: 2, requestId: 'r2' })).runs).toMatchObject([{ payload: 2, failures: 0 }])
   expect((await workerOf(t.other, 'w2').lease({ max: 2, requestId: 'r' })).runs).toEqual([])
+})
+
+test('a lease call that is repeated is answered with its leases even if it does not wait, or its worker drains', async () => {
+  const t = await setupRuns(1)
+  const first = await workerOf(t.node).lease({ requestId: 'r' })
+  t.other.clock.advance(1)
+  expect(tokensOf(await workerOf(t.other).lease({ requestId: 'r' }))).toEqual(tokensOf(first))
+  const third = await t.startNode()
+  await workerOf(third).heartbeat([])
+  third.engine.remote.setDraining(1, 'w', true)
+  const again = await workerOf(third).lease({ requestId: 'r', waitMs: 20_000 })
+  expect(again).toMatchObject({ draining: true, runs: [{ token: first.runs[0]?.token }] })
 })
 
 test('a large lease leaves one receipt; its runs end once each, however often that is said', async () => {

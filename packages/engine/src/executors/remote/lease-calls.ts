@@ -99,11 +99,15 @@ export class LeaseCalls {
     call: LeaseCall,
     gone: AbortSignal,
   ): Promise<LeaseAnswer> {
-    if (worker.isDraining || worker.toCancel.length > 0 || this.#isClosed) return this.#answer(worker, [], call.leaseMs)
     const { requestId, max, prefetch, leaseMs } = call
     const holder =
       requestId === undefined ? holderOfOneCall(this.#deps.random) : holderOfCall(worker.tenantId, worker.id, requestId)
     await this.#goingBack.get(holder)
+    const mayNotWait = worker.isDraining || worker.toCancel.length > 0 || this.#isClosed
+    if (mayNotWait || this.#deps.held.hasCall(holder)) {
+      const again = requestId === undefined ? [] : await this.#leasesOf(holder)
+      if (mayNotWait || again.length > 0) return this.#answer(worker, again, leaseMs)
+    }
     const poll = new Poll(worker, { holder, max, prefetch, leaseMs, mayBeRepeated: requestId !== undefined })
     const isNew = !this.#lines.has(queueId)
     const line = this.#lineOf(queueId, queue)
@@ -113,11 +117,13 @@ export class LeaseCalls {
     if (gone.aborted) vanish()
     const timer = call.waitMs === 0 ? null : this.#deps.clock.timer(call.waitMs, () => line.expire(poll))
     try {
-      if (this.#deps.held.hasCall(holder)) await this.#answerRepeated([poll])
       if (isNew || call.waitMs === 0) await line.look()
       if (call.waitMs === 0) line.expire(poll)
-      const answer = await this.#answer(worker, await poll.answered, leaseMs)
-      if (gone.aborted) this.#takeBack(await poll.answered)
+      const given = await poll.answered
+      // Nobody has looked yet whether the call is a repeated one.
+      const isUnsure = given.length === 0 && poll.mayBeRepeated && !gone.aborted
+      const answer = await this.#answer(worker, isUnsure ? await this.#leasesOf(holder) : given, leaseMs)
+      if (gone.aborted) this.#takeBack(given)
       return answer
     } catch (error) {
       poll.answer([])
@@ -136,8 +142,7 @@ export class LeaseCalls {
       this.#lines.delete(queueId)
       void line.loop.stop()
     }
-    const unsure = [...this.#lines.values()].flatMap((line) => [...line.polls].filter((poll) => poll.mayBeRepeated))
-    if (unsure.length > 0) await this.#answerRepeated(unsure)
+    for (const line of this.#lines.values()) await line.lookForRepeated()
   }
 
   /** Answers whoever waits, and lets nobody wait any more. */
@@ -164,21 +169,27 @@ export class LeaseCalls {
     }
   }
 
-  /** Those whose holder has leases already get these: the answer to the first call was lost. */
-  async #answerRepeated(polls: Poll[]): Promise<void> {
+  /** What a call holds already. */
+  async #leasesOf(holder: string): Promise<DefinedLease[]> {
     const { db } = this.#deps
-    const repeated = await callsWithLeases(
-      db,
-      polls.map((poll) => poll.holder),
-    )
-    for (const poll of polls) if (!repeated.has(poll.holder)) poll.mayBeRepeated = false
-    if (repeated.size === 0) return
-    const leases = await this.#startable.of(await leasesOfCalls(db, [...repeated]))
-    for (const poll of polls) {
-      const own = leases.filter((lease) => lease.holder === poll.holder)
-      poll.mayBeRepeated = false
-      if (own.length > 0) poll.answer(own)
+    const isRepeated = (await callsWithLeases(db, [holder], null)).size > 0
+    return isRepeated ? this.#startable.of(await leasesOfCalls(db, [holder])) : []
+  }
+
+  /** Those whose holder has leases besides those of a claim under way get them: the answer to the first call was lost. */
+  async #answerRepeated(polls: Poll[], claimedAt: Instant | null): Promise<void> {
+    const { db } = this.#deps
+    const holders = polls.map((poll) => poll.holder)
+    const repeated = await callsWithLeases(db, holders, claimedAt)
+    if (repeated.size > 0) {
+      const found = (await leasesOfCalls(db, [...repeated])).filter((lease) => lease.leasedAt !== claimedAt)
+      const leases = await this.#startable.of(found)
+      for (const poll of polls) {
+        const own = leases.filter((lease) => lease.holder === poll.holder)
+        if (own.length > 0) poll.answer(own)
+      }
     }
+    for (const poll of polls) poll.mayBeRepeated = false
   }
 
   #lineOf(queueId: number, queue: string): PollLine {
@@ -187,7 +198,7 @@ export class LeaseCalls {
       line = new PollLine(queueId, queue, {
         ...this.#deps,
         startable: this.#startable,
-        answerRepeated: (polls) => this.#answerRepeated(polls),
+        answerRepeated: (polls, claimedAt) => this.#answerRepeated(polls, claimedAt),
         giveBack: (finish) => void this.#end(finish),
       })
       line.isPaused = this.#pausedQueueIds.has(queueId)

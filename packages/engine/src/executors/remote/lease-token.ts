@@ -19,6 +19,13 @@ export interface LeaseClaim {
   leaseMs: number
 }
 
+interface SignedCall {
+  signed: string
+  holder: string
+  tenantId: number
+  leaseMs: number
+}
+
 /**
  * Tokens of remote leases: the run and its attempt, then the lease call (holder, tenant and length), which is what is signed.
  * Whoever has one token of a call may write others for it, and gains nothing: the fence in the database decides. One signature
@@ -28,7 +35,8 @@ export class LeaseTokens {
   readonly #key: Buffer
   /** Signed lately, or found to be right. */
   #known = new Set<string>()
-  #last = { call: '', signed: '' }
+  #lastSigned = { call: '', signed: '' }
+  #lastRead: SignedCall = { signed: '', holder: '', tenantId: 0, leaseMs: 0 }
 
   /** The tokens have a key of their own, which says nothing about the one that it is made from. */
   constructor(vaultKey: Uint8Array) {
@@ -42,25 +50,37 @@ export class LeaseTokens {
   /** Null: nobody signed it. */
   read(token: string): LeaseClaim | null {
     if (typeof token !== 'string' || token.length > MAX_TOKEN) return null
-    const end = token.indexOf('.', token.indexOf('.') + 1)
-    const callAt = token.indexOf('.', end + 1) + 1
-    if (end < 0 || callAt === 0) return null
-    const attempt = token.slice(end + 1, callAt - 1)
-    const call = token.slice(callAt)
-    const run = parseRunId(token.slice(0, end))
-    if (!run || !ATTEMPT.test(attempt) || !(this.#known.has(call) || this.#isRight(call))) return null
-    const [holder = '', tenantId, leaseMs] = call.split('.')
-    const fence = { ...run, shard: shardOfJob(run.jobId), attempt: Number(attempt), holder }
-    return { fence, tenantId: Number(tenantId), leaseMs: Number(leaseMs) }
+    const runEnd = token.indexOf('.', token.indexOf('.') + 1)
+    const callAt = token.indexOf('.', runEnd + 1) + 1
+    if (runEnd < 0 || callAt === 0) return null
+    const attempt = token.slice(runEnd + 1, callAt - 1)
+    const call = this.#callOf(token.slice(callAt))
+    const run = call && parseRunId(token.slice(0, runEnd))
+    if (!run || !ATTEMPT.test(attempt)) return null
+    const { jobId, nominalAt } = run
+    const { holder, tenantId, leaseMs } = call
+    return {
+      fence: { shard: shardOfJob(jobId), jobId, nominalAt, attempt: Number(attempt), holder },
+      tenantId,
+      leaseMs,
+    }
   }
 
-  /** Runs of one call come one after the other. */
+  /** What is signed; runs of one call come one after the other. */
+  #callOf(signed: string): SignedCall | null {
+    if (this.#lastRead.signed === signed) return this.#lastRead
+    if (!this.#known.has(signed) && !this.#isRight(signed)) return null
+    const [holder = '', tenantId, leaseMs] = signed.split('.')
+    this.#lastRead = { signed, holder, tenantId: Number(tenantId), leaseMs: Number(leaseMs) }
+    return this.#lastRead
+  }
+
   #signed(call: string): string {
-    if (this.#last.call !== call) {
-      this.#last = { call, signed: `${call}.${this.#mac(call)}` }
-      this.#remember(this.#last.signed)
+    if (this.#lastSigned.call !== call) {
+      this.#lastSigned = { call, signed: `${call}.${this.#mac(call)}` }
+      this.#remember(this.#lastSigned.signed)
     }
-    return this.#last.signed
+    return this.#lastSigned.signed
   }
 
   #isRight(call: string): boolean {

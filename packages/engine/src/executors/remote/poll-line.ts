@@ -18,8 +18,8 @@ export interface PollLineDeps {
   logger: Logger
   startable: Startable
   stopping: AbortSignal
-  /** Answers those of these calls that hold leases already: they are repeated ones. */
-  answerRepeated(polls: Poll[]): Promise<void>
+  /** Answers those of these calls that have leases besides those of the claim of this instant: they are repeated ones. */
+  answerRepeated(polls: Poll[], claimedAt: Instant | null): Promise<void>
   giveBack(lease: ReturnType<typeof releaseOf>): void
 }
 
@@ -35,6 +35,8 @@ export class PollLine implements Taker, Step {
   readonly loop: Loop
   readonly #deps: PollLineDeps
   readonly #polls = new Map<string, Poll>()
+  /** Those that have waited long enough: what is ready now is the last that they get. */
+  #expired: Poll[] = []
   #hasBacklog = false
   isPaused = false
   lastUsedAt: Instant
@@ -76,14 +78,34 @@ export class PollLine implements Taker, Step {
     this.loop.wake()
   }
 
-  /** What is ready now is the last that this call gets. */
+  /** Looks which of those that wait are repeated calls, before there is anything to claim for them. */
+  async lookForRepeated(): Promise<void> {
+    const unsure = [...this.#polls.values()].filter((poll) => poll.mayBeRepeated && !poll.isBusy)
+    if (unsure.length === 0) return
+    for (const poll of unsure) poll.isBusy = true
+    try {
+      await this.#deps.answerRepeated(unsure, null)
+    } finally {
+      for (const poll of unsure) poll.isBusy = false
+      if (this.claimer.backlogged) this.loop.wake()
+    }
+  }
+
+  /** The call has waited long enough. */
   expire(poll: Poll): void {
-    poll.isExpired = true
+    if (!this.claimer.backlogged) {
+      poll.answer([])
+      return
+    }
+    this.#expired.push(poll)
     this.loop.wake()
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
-    const last = [...this.#polls.values()].filter((poll) => poll.isExpired)
+    const last = this.#expired
+    this.#expired = []
+    // Calls that arrive together are served together.
+    if (this.#polls.size > 0 && this.claimer.backlogged) await new Promise((resolve) => setImmediate(resolve))
     try {
       return await this.claimer.runOnce()
     } finally {
@@ -100,30 +122,40 @@ export class PollLine implements Taker, Step {
   }
 
   wantsMore(): boolean {
-    return !this.isPaused && this.#polls.size > 0
+    return !this.isPaused && this.#idle.length > 0
   }
 
   async lease(wanted: Wanted): Promise<Taken> {
     const room = wanted.delivery === 'at_most_once' ? (poll: Poll) => poll.free : (poll: Poll) => poll.max
-    const unsure = [...this.#polls.values()].filter((poll) => poll.mayBeRepeated)
-    if (unsure.length > 0) await this.#deps.answerRepeated(unsure)
     const places = this.#placesOf(wanted.limit, room)
-    // Those who waited have been answered meanwhile: the work is still there.
+    // Whoever waits is just being looked at, or has been answered: the work is still there.
     if (places.length === 0) return { claimed: [], mayBeMore: true }
-    const claimed = await this.#claim(wanted, places)
-    if (claimed === null) return { claimed: [], mayBeMore: true }
-    this.#hasBacklog = claimed.length >= places.length
-    claimed.sort((a, b) => a.turn - b.turn)
-    await this.#give(claimed.map(({ lease }) => lease))
-    return { claimed, mayBeMore: this.#hasBacklog }
+    const { clock, logger } = this.#deps
+    const now = clock.now()
+    const polls = new Set(places)
+    const unsure = [...polls].filter((poll) => poll.mayBeRepeated)
+    for (const poll of polls) poll.isBusy = true
+    try {
+      // A call that was repeated gets what it had, and what it is given now goes back.
+      const looking = unsure.length > 0 ? this.#deps.answerRepeated(unsure, now) : Promise.resolve()
+      const looked = looking.catch((error: unknown) => logger.warn('lease calls were not compared', { error }))
+      const claimed = await this.#claim(wanted, places, now)
+      await looked
+      if (claimed === null) return { claimed: [], mayBeMore: true }
+      this.#hasBacklog = claimed.length >= places.length
+      claimed.sort((a, b) => a.turn - b.turn)
+      await this.#give(claimed.map(({ lease }) => lease))
+      return { claimed, mayBeMore: this.#hasBacklog }
+    } finally {
+      for (const poll of polls) poll.isBusy = false
+    }
   }
 
   /** Null: the outcome was unknown, and what had been leased was given to whom it was for. */
-  async #claim(wanted: Wanted, places: readonly Poll[]): Promise<Claimed[] | null> {
-    const { db, clock, stopping } = this.#deps
+  async #claim(wanted: Wanted, places: readonly Poll[], now: Instant): Promise<Claimed[] | null> {
+    const { db, stopping } = this.#deps
     const { queueId } = this
     const { levels, delivery } = wanted
-    const now = clock.now()
     const polls = new Set(places)
     const [first] = places as [Poll]
     try {
@@ -144,7 +176,7 @@ export class PollLine implements Taker, Step {
 
   /** Who gets the first run, the second, and so on. */
   #placesOf(limit: number, room: (poll: Poll) => number): Poll[] {
-    const calls = [...this.#polls.values()].map((poll) => ({ poll, left: room(poll) })).filter(({ left }) => left > 0)
+    const calls = this.#idle.map((poll) => ({ poll, left: room(poll) })).filter(({ left }) => left > 0)
     const [first] = calls
     if (first && (calls.length === 1 || (this.#hasBacklog && first.left >= MIN_PACKED))) {
       return new Array<Poll>(Math.min(limit, first.left)).fill(first.poll)
@@ -175,9 +207,14 @@ export class PollLine implements Taker, Step {
     }
   }
 
+  /** Those that something can be claimed for. */
+  get #idle(): Poll[] {
+    return [...this.#polls.values()].filter((poll) => !poll.isBusy)
+  }
+
   #sum(room: (poll: Poll) => number): number {
     let sum = 0
-    for (const poll of this.#polls.values()) sum += room(poll)
+    for (const poll of this.#idle) sum += room(poll)
     return sum
   }
 }

@@ -20,8 +20,8 @@ export class Poll {
   readonly prefetch: number
   readonly leaseMs: number
   mayBeRepeated: boolean
-  /** It has waited long enough: the next look at the queue is the last. */
-  isExpired = false
+  /** It is being claimed for, or looked at whether it is a repeated one; not both at once, since one would see the other's. */
+  isBusy = false
   readonly answered: Promise<DefinedLease[]>
   #settle: ((leases: DefinedLease[]) => void) | null
   #onOver: (() => void) | null = null
