@@ -13,7 +13,16 @@ import { type Connection, openConnection, requestText, statusOf } from './tiny-h
 export type WorkerAsk =
   | { kind: 'serve'; api: Api; queue: string; runs: number; concurrency: number; deadlineMs: number }
   | { kind: 'stop' }
-  | { kind: 'one_by_one'; api: Api; queue: string; runs: number; connections: number; deadlineMs: number }
+  | {
+      kind: 'one_by_one'
+      api: Api
+      queue: string
+      runs: number
+      connections: number
+      /** The end of one run and the lease of the next. */
+      inOneCall: boolean
+      deadlineMs: number
+    }
   | { kind: 'start'; api: Api; queue: string; warmUp: number; measured: number; pauseUpToMs: number }
   | { kind: 'poll_idle'; api: Api; queue: string; polls: number }
 
@@ -68,7 +77,7 @@ async function serve({ api, queue, runs, concurrency, deadlineMs }: Extract<Work
 
 const QUIET = { debug() {}, info() {}, warn: console.warn, error: console.error }
 
-/** Each connection leases one run, completes it, and leases the next, until all are done. */
+/** Each connection leases one run, completes it, and leases the next, until all are done: in two calls, or in one. */
 async function oneByOne(ask: Extract<WorkerAsk, { kind: 'one_by_one' }>) {
   const { api, queue, runs, connections, deadlineMs } = ask
   const tally = tallyUntil(runs, deadlineMs)
@@ -76,25 +85,35 @@ async function oneByOne(ask: Extract<WorkerAsk, { kind: 'one_by_one' }>) {
     const connection = await openConnection(api.port)
     const workerId = `one-by-one-${index}`
     const lease = { workerId, max: 1, waitMs: 1_000 }
+    let results: { token: string; status: string }[] = []
     for (let call = 0; tally.counted < runs; call++) {
-      const asked = { ...lease, requestId: `${queue}-${call}` }
-      const leased = await post<{ runs: { token: string }[] }>(connection, api, `/v1/queues/${queue}/lease`, asked)
-      const [run] = leased.runs
-      if (!run) continue
-      const completion = { workerId, results: [{ token: run.token, status: 'succeeded' }] }
-      const { results } = await post<{ results: { outcome: string }[] }>(
+      const asked = { ...lease, requestId: `${queue}-${call}`, ...(results.length > 0 ? { results } : {}) }
+      const leased = await post<{ runs: { token: string }[] } & Told>(
         connection,
         api,
-        '/v1/leases/complete',
-        completion,
+        `/v1/queues/${queue}/lease`,
+        asked,
       )
-      if (results[0]?.outcome !== 'ok') throw new Error(`a completion was answered with ${results[0]?.outcome}`)
-      tally.count()
+      if (results.length > 0) ended(leased, tally)
+      const [run] = leased.runs
+      results = run ? [{ token: run.token, status: 'succeeded' }] : []
+      if (!run || ask.inOneCall) continue
+      ended(await post<Told>(connection, api, '/v1/leases/complete', { workerId, results }), tally)
+      results = []
     }
     connection.close()
   }
   // The last loops find out that nothing is left when their calls have waited long enough; nobody waits for that.
   await Promise.race([tally.all, Promise.all(Array.from({ length: connections }, loop))])
+}
+
+interface Told {
+  results?: { outcome: string }[]
+}
+
+function ended({ results }: Told, tally: { count(): void }): void {
+  if (results?.[0]?.outcome !== 'ok') throw new Error(`a completion was answered with ${results?.[0]?.outcome}`)
+  tally.count()
 }
 
 async function post<Answer>(connection: Connection, api: Api, path: string, body: object): Promise<Answer> {

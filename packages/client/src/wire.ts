@@ -496,6 +496,13 @@ export interface JobPatch {
 
 export interface Leased {
   runs: LeasedRun[]
+  results?: Array<{
+    token: string
+    /** `ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`. */
+    outcome: string
+    /** What was left out, such as a result over 64 KiB. */
+    note?: string
+  }>
   /** Tokens of runs that this worker holds and that shall stop. */
   cancelRequested?: string[]
   /** The worker shall finish what it has and go. */
@@ -1429,6 +1436,8 @@ export interface PostQueuesByQueueLease {
     leaseMs?: number
     /** Your own name for this call: whoever repeats it gets the same leases again, as far as they are still held. */
     requestId?: string
+    /** How attempts ended, as for `POST /v1/leases/complete`: done first, so that a worker that takes one run after the other needs one call for each. */
+    results?: Completion[]
     /** How many of `max` would have to wait at the worker; runs of jobs with `delivery: at_most_once` are only given into the others. */
     prefetch?: number
   }

@@ -384,3 +384,23 @@ test('a worker reads the payload that a run only names', async () => {
   expect([got.status, got.body]).toEqual([200, 'a,b'])
   expect((await t.as(t.key)(`DELETE /v1/payloads/${run.payloadRef}`)).status).toBe(403)
 })
+
+test('a lease call can say how the runs before ended, and may be repeated as it is', async () => {
+  const t = await setup()
+  const run = await t.leased(t.w1, { lease: LONG })
+  await t.create({})
+  const call = {
+    requestId: 'next',
+    waitMs: 5_000,
+    results: [
+      { token: run.token, status: 'succeeded', result: 7 },
+      { token: 'x', status: 'succeeded' },
+    ],
+  }
+  const next = await t.w1.lease('mails', call)
+  expect(next).toMatchObject({ runs: [{ attempt: 1 }], results: [{ outcome: 'ok' }, { outcome: 'unknown_token' }] })
+  expect(await t.runOf(run.runId)).toMatchObject({ status: 'succeeded', result: 7 })
+  const again = await t.w1.lease('mails', call)
+  expect(again.runs.map(({ token }) => token)).toEqual(next.runs.map(({ token }) => token))
+  expect(again).toMatchObject({ results: [{ outcome: 'ok' }, { outcome: 'unknown_token' }] })
+})

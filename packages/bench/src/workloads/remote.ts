@@ -9,7 +9,7 @@ const CONNECTIONS = 64
 export const remote: Workload = {
   name: 'remote',
   summary:
-    'no-op runs leased over the API by a worker in another process: in batches, and one by one on 64 connections',
+    'no-op runs leased over the API by a worker in another process: in batches, and one by one on 64 connections, in one call for each or in two',
   rounds: { quick: 2, full: 3 },
   subjects: [{ name: 'belfry', perform: measure }],
 }
@@ -20,10 +20,15 @@ function measure(setting: Setting): Promise<Measurement[]> {
     const singles = sized(setting, { quick: 20_000, full: 100_000 })
     await drain(remote, 'warm-up', WARM_UP.batches, serve)
     const batched = await drain(remote, 'batches', batches, serve)
-    await drain(remote, 'warm-up-singles', WARM_UP.singles, oneByOne)
-    const single = await drain(remote, 'singles', singles, oneByOne)
-    await checkHistory(remote.client, WARM_UP.batches + batches + WARM_UP.singles + singles)
-    return [...told('remote_batches', batched, batches), ...told('remote_singles', single, singles)]
+    await drain(remote, 'warm-up-singles', WARM_UP.singles, oneByOne(true))
+    const single = await drain(remote, 'singles', singles, oneByOne(true))
+    const apart = await drain(remote, 'singles-apart', singles, oneByOne(false))
+    await checkHistory(remote.client, WARM_UP.batches + batches + WARM_UP.singles + 2 * singles)
+    return [
+      ...told('remote_batches', batched, batches),
+      ...told('remote_singles', single, singles),
+      ...told('remote_singles_in_two_calls', apart, singles),
+    ]
   })
 }
 
@@ -58,9 +63,14 @@ async function serve({ workers, api }: Remote, queue: string, runs: number): Pro
   await workers.ask({ kind: 'serve', api, queue, runs, concurrency: CONCURRENCY, deadlineMs: DEADLINE_MS })
 }
 
-async function oneByOne({ workers, api }: Remote, queue: string, runs: number): Promise<void> {
-  await workers.ask({ kind: 'one_by_one', api, queue, runs, connections: CONNECTIONS, deadlineMs: DEADLINE_MS })
-}
+const oneByOne =
+  (inOneCall: boolean): Perform =>
+  async ({ workers, api }, queue, runs) => {
+    await workers.ask({
+      ...{ kind: 'one_by_one', api, queue, runs, inOneCall },
+      ...{ connections: CONNECTIONS, deadlineMs: DEADLINE_MS },
+    })
+  }
 
 function told(name: string, drained: Drained, runs: number): Measurement[] {
   const { seconds, serverUs, workerUs, postgresUs } = drained

@@ -34,6 +34,7 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
     '/v1/queues/:queue/lease',
     {
       config,
+      bodyLimit: BODY_LIMIT_BYTES,
       schema: {
         tags,
         summary: 'Lease runs of a queue; waits for some if there are none',
@@ -46,6 +47,10 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
     },
     async ({ tenant, params, body }, reply) => {
       const call = leaseCall(body)
+      const ended = body.results === undefined ? null : readResults(body.results)
+      const ending = ended && tenant.workers.complete(body.workerId, ended)
+      // Leasing does not wait for it; should it fail, that is said when the call is answered.
+      ending?.catch(ignored)
       const gone = new AbortController()
       // The response is closed when the connection is, not when the request has been read.
       const hangUp = () => gone.abort()
@@ -55,11 +60,14 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
       if (gone.signal.aborted) return NOTHING
       reply.raw.off('close', hangUp)
       // Whoever named the call will repeat it, and is then answered with the same leases.
-      if (answer.runs.length > 0 && body.requestId === undefined)
-        whenNotSent(reply, () => {
-          tenant.workers.release(body.workerId, tokensOf(answer.runs.filter(isRepeatable))).catch(ignored)
-        })
-      return answer
+      const giveBack = () => {
+        if (answer.runs.length === 0 || body.requestId !== undefined) return
+        tenant.workers.release(body.workerId, tokensOf(answer.runs.filter(isRepeatable))).catch(ignored)
+      }
+      ending?.catch(giveBack)
+      const results = await ending
+      whenNotSent(reply, giveBack)
+      return results === null ? answer : { ...answer, results }
     },
   )
 

@@ -22,6 +22,46 @@ const token = Type.String({
 
 const EXAMPLE_TOKEN = 'the-token-of-a-lease'
 
+const outcome = Type.String({
+  description: '`ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`.',
+  examples: ['ok'],
+})
+const note = Type.Optional(Type.String({ description: 'What was left out, such as a result over 64 KiB.' }))
+
+const result = Type.Object(
+  {
+    token,
+    status: Type.Enum(['succeeded', 'failed', 'snoozed', 'canceled']),
+    result: Type.Optional(Type.Unknown({ description: 'Any JSON; over 64 KiB the run succeeds without it.' })),
+    error: Type.Optional(
+      Type.Object(
+        {
+          message: Type.String(),
+          class: Type.Optional(
+            Type.Enum(['timeout', 'network', 'http_4xx', 'http_5xx', 'rate_limited', 'handler_error', 'lost'], {
+              default: 'handler_error',
+            }),
+          ),
+          retryable: Type.Optional(Type.Boolean({ description: 'False: it is given up at once, as a dead letter.' })),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    retryIn: Type.Optional(
+      Type.String({
+        maxLength: MAX_DURATION,
+        description: 'When the next attempt may start, whatever the backoff says; `snoozed` needs it.',
+        examples: ['90s', 'PT15M'],
+      }),
+    ),
+    durationMs: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'How long the handler worked.' }),
+    ),
+  },
+  { title: 'Completion', additionalProperties: false },
+)
+const toldResults = Type.Array(Type.Object({ token: Type.String(), outcome, note }))
+
 export const leaseBody = Type.Object(
   {
     workerId,
@@ -45,6 +85,13 @@ export const leaseBody = Type.Object(
       }),
     ),
     requestId: Type.Optional(requestId),
+    results: Type.Optional(
+      Type.Array(result, {
+        maxItems: MAX_ITEMS,
+        description:
+          'How attempts ended, as for `POST /v1/leases/complete`: done first, so that a worker that takes one run after the other needs one call for each.',
+      }),
+    ),
     prefetch: Type.Optional(
       Type.Integer({
         minimum: 0,
@@ -83,6 +130,7 @@ const draining = Type.Optional(Type.Literal(true, { description: 'The worker sha
 export const leaseAnswer = Type.Object(
   {
     runs: Type.Array(leasedRun),
+    results: Type.Optional(toldResults),
     cancelRequested: Type.Optional(
       Type.Array(Type.String(), { description: 'Tokens of runs that this worker holds and that shall stop.' }),
     ),
@@ -139,12 +187,6 @@ export const heartbeatBody = Type.Object(
   },
 )
 
-const outcome = Type.String({
-  description: '`ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`.',
-  examples: ['ok'],
-})
-const note = Type.Optional(Type.String({ description: 'What was left out, such as a result over 64 KiB.' }))
-
 export const heartbeatAnswer = Type.Object({
   leases: Type.Array(
     Type.Object({
@@ -160,39 +202,6 @@ export const heartbeatAnswer = Type.Object({
   draining,
 })
 
-const result = Type.Object(
-  {
-    token,
-    status: Type.Enum(['succeeded', 'failed', 'snoozed', 'canceled']),
-    result: Type.Optional(Type.Unknown({ description: 'Any JSON; over 64 KiB the run succeeds without it.' })),
-    error: Type.Optional(
-      Type.Object(
-        {
-          message: Type.String(),
-          class: Type.Optional(
-            Type.Enum(['timeout', 'network', 'http_4xx', 'http_5xx', 'rate_limited', 'handler_error', 'lost'], {
-              default: 'handler_error',
-            }),
-          ),
-          retryable: Type.Optional(Type.Boolean({ description: 'False: it is given up at once, as a dead letter.' })),
-        },
-        { additionalProperties: false },
-      ),
-    ),
-    retryIn: Type.Optional(
-      Type.String({
-        maxLength: MAX_DURATION,
-        description: 'When the next attempt may start, whatever the backoff says; `snoozed` needs it.',
-        examples: ['90s', 'PT15M'],
-      }),
-    ),
-    durationMs: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'How long the handler worked.' }),
-    ),
-  },
-  { title: 'Completion', additionalProperties: false },
-)
-
 export const completeBody = Type.Object(
   { workerId, results: Type.Array(result, { maxItems: MAX_ITEMS }) },
   {
@@ -203,9 +212,7 @@ export const completeBody = Type.Object(
   },
 )
 
-export const completeAnswer = Type.Object({
-  results: Type.Array(Type.Object({ token: Type.String(), outcome, note })),
-})
+export const completeAnswer = Type.Object({ results: toldResults })
 
 export const releaseBody = Type.Object(
   { workerId, leases: Type.Array(Type.Object({ token }, { additionalProperties: false }), { maxItems: MAX_ITEMS }) },
