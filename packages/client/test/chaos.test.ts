@@ -2,7 +2,7 @@ import { scheduler } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { audit, LEASE_EXPIRED, readAttempts } from './chaos-audit.ts'
 import { Chance } from './chaos-chance.ts'
-import { Ledger } from './chaos-ledger.ts'
+import { type Answered, Ledger } from './chaos-ledger.ts'
 import { HandlingProcess } from './handling-process.ts'
 import { startTestServer } from './server.ts'
 
@@ -125,13 +125,11 @@ test(
     // It was no walk in the park: leases ran out, and late workers tried to write and were refused.
     const expired = attempts.filter(({ failureClass }) => failureClass === LEASE_EXPIRED).length
     const answers = t.ledger.answers()
-    const refused = (call: string) =>
-      answers
-        .filter((one) => one.call === call)
-        .flatMap(({ told }) => told.results ?? told.leases ?? [])
-        .filter(({ outcome }) => outcome === 'lease_lost').length
+    const refused = (items: (told: Answered['told']) => { outcome: string }[] | undefined) =>
+      answers.flatMap(({ told }) => items(told) ?? []).filter(({ outcome }) => outcome === 'lease_lost').length
+    const [lateCompletions, lateHeartbeats] = [refused(({ results }) => results), refused(({ leases }) => leases)]
     const found = (await t.ledger.executions()).filter(({ got }) => got !== null).length
-    const had = { ...wreck, expired, found, lateCompletions: refused('complete'), lateHeartbeats: refused('heartbeat') }
+    const had = { ...wreck, expired, found, lateCompletions, lateHeartbeats }
     if (process.env.BELFRY_CHAOS_SAY) console.log({ created: created.length, attempts: attempts.length, ...had })
     for (const [what, count] of Object.entries(had)) expect(count, what).toBeGreaterThan(0)
   },
