@@ -39,7 +39,7 @@ type Row = [
   number,
 ]
 
-const MAX_BATCH = 500
+const MAX_BATCH = 2_000
 
 /**
  * The only closer by time. It compares with the database's own clock, closes nothing while there is grace after an outage,
@@ -66,12 +66,22 @@ export class Reaper {
     this.#deps = deps
   }
 
-  /** Closes the expired leases of these shards; answers how many. */
+  /** Closes the expired leases of these shards, however many there are; answers how many. */
   async reap(shards: readonly number[], databaseNow: Instant): Promise<number> {
+    await unpackExpired(this.#deps.db, databaseNow)
+    let closed = 0
+    for (;;) {
+      const { found, ended } = await this.#reapBatch(shards, databaseNow)
+      closed += ended
+      // What could not be closed is somebody else's, or locked: it must not keep this going.
+      if (found < MAX_BATCH || ended === 0) return closed
+    }
+  }
+
+  async #reapBatch(shards: readonly number[], databaseNow: Instant): Promise<{ found: number; ended: number }> {
     const { db, definitions, finisher, wakeups } = this.#deps
-    await unpackExpired(db, databaseNow)
     const rows = await db.query<Row>(EXPIRED, [numbers(shards), databaseNow, MAX_BATCH])
-    if (rows.length === 0) return 0
+    if (rows.length === 0) return { found: 0, ended: 0 }
     const known = await definitions.of(
       rows.map((row) => ({ shard: row[0], jobId: row[1], jobVersion: row[5], oneOff: row[11] })),
     )
@@ -86,7 +96,7 @@ export class Reaper {
         return 1
       }),
     )
-    return outcomes.reduce<number>((sum, one) => sum + one, 0)
+    return { found: rows.length, ended: outcomes.reduce<number>((sum, one) => sum + one, 0) }
   }
 
   #judge(row: Row, definitionJson: string | undefined, now: Instant): Finish {
