@@ -109,33 +109,39 @@ function valueAt(value: unknown, pointer: string): unknown {
   return keysOf(pointer).reduce<unknown>((at, key) => (at as Record<string, unknown> | null | undefined)?.[key], value)
 }
 
-/** PostgreSQL's text holds neither NUL nor half of a surrogate pair; such a text is refused before it comes near one. */
-export const findUnstorable = (value: unknown): Complaint | null => (isStorable(value) ? null : unstorableIn(value, ''))
+/**
+ * PostgreSQL's text holds neither NUL nor half of a surrogate pair; such a text is refused before it comes near one. What is
+ * only compared may hold anything, and is named by its key.
+ */
+export const findUnstorable = (value: unknown, compared?: string): Complaint | null =>
+  isStorable(value, compared) ? null : unstorableIn(value, '', compared)
 
 const isStorableText = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 
 /** Without paths, which cost more than the look at the texts. */
-function isStorable(value: unknown): boolean {
+function isStorable(value: unknown, compared?: string): boolean {
   if (typeof value === 'string') return isStorableText(value)
   if (typeof value !== 'object' || value === null) return true
   if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) if (!isStorable(value[i])) return false
+    for (let i = 0; i < value.length; i++) if (!isStorable(value[i], compared)) return false
     return true
   }
   for (const key in value) {
-    if (!isStorableText(key) || !isStorable((value as Record<string, unknown>)[key])) return false
+    if (key === compared) continue
+    if (!isStorableText(key) || !isStorable((value as Record<string, unknown>)[key], compared)) return false
   }
   return true
 }
 
-function unstorableIn(value: unknown, path: string): Complaint | null {
+function unstorableIn(value: unknown, path: string, compared?: string): Complaint | null {
   if (typeof value === 'string') {
     if (isStorableText(value)) return null
     return { path, message: 'contains a NUL character or half of a surrogate pair, which cannot be stored' }
   }
   if (typeof value !== 'object' || value === null) return null
   for (const [key, member] of Object.entries(value)) {
-    const found = unstorableIn(key, path) ?? unstorableIn(member, joined(path, key))
+    if (key === compared) continue
+    const found = unstorableIn(key, path) ?? unstorableIn(member, joined(path, key), compared)
     if (found !== null) return found
   }
   return null

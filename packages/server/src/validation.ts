@@ -8,6 +8,7 @@ Settings.Set({ maxErrors: MAX_COMPLAINTS })
 
 const optional = new WeakSet<object>()
 const judgedByEngine = new WeakSet<object>()
+const compared = new WeakMap<object, string>()
 
 /** A body that may be left out altogether: the handler then gets `undefined`. */
 export function optionalBody<Schema extends TSchema>(schema: Schema): TUnsafe<Static<Schema> | undefined> {
@@ -25,6 +26,12 @@ export function judgedBelow<Body, Schema extends TSchema = TSchema>(schema: Sche
   return copy
 }
 
+/** A body in which texts under this key are compared with what is known, and never stored: they may hold anything. */
+export function onlyCompares<Schema extends TSchema>(key: string, schema: Schema): Schema {
+  compared.set(schema, key)
+  return schema
+}
+
 /**
  * One schema checks one part of a request; what is wrong becomes one `invalid_request` that names it all. Only texts of the
  * address are turned into numbers and booleans, never what stands in a body.
@@ -40,7 +47,7 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
     const value = isText ? fromText(schema, given as Record<string, unknown>) : given
     if (!validator.Check(value)) return { error: refusal(complaintsOf(schema, validator.Errors(value), value)) }
     if (httpPart === 'headers') return true
-    const unstorable = findUnstorable(value)
+    const unstorable = findUnstorable(value, compared.get(schema))
     return unstorable === null ? { value } : { error: refusal([unstorable]) }
   }
 }

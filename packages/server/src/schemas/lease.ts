@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { onlyCompares } from '../validation.ts'
 import { jobId, runId } from './ids.ts'
 import { instant, instantText } from './page.ts'
 import { requestId, workerId } from './worker.ts'
@@ -9,14 +10,12 @@ const MIN_LEASE_MS = 1_000
 const MAX_LEASE_MS = 3_600_000
 export const DEFAULT_LEASE_MS = 30_000
 const MAX_ITEMS = 10_000
-const MAX_TOKEN = 512
 const MAX_DURATION = 100
 const MAX_LINES_PER_CALL = 10_000
 const MAX_PROGRESS_TEXT = 1_000
 
-// Without a pattern: what is no token gets its own answer, and the others of the call get theirs.
+// Anything: what is no token gets its own answer, and the others of the call get theirs.
 const token = Type.String({
-  maxLength: MAX_TOKEN,
   description: 'The token of a lease: opaque, and only good for the one attempt.',
 })
 
@@ -62,47 +61,50 @@ const result = Type.Object(
 )
 const toldResults = Type.Array(Type.Object({ token: Type.String(), outcome, note }))
 
-export const leaseBody = Type.Object(
-  {
-    workerId,
-    max: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_LEASES, default: 1, description: 'How many runs at most.' }),
-    ),
-    waitMs: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: MAX_WAIT_MS,
-        default: 0,
-        description: 'How long to wait for the first run, if there is none now.',
-      }),
-    ),
-    leaseMs: Type.Optional(
-      Type.Integer({
-        minimum: MIN_LEASE_MS,
-        maximum: MAX_LEASE_MS,
-        default: DEFAULT_LEASE_MS,
-        description: 'For how long they are leased; every heartbeat extends a lease by as much.',
-      }),
-    ),
-    requestId: Type.Optional(requestId),
-    results: Type.Optional(
-      Type.Array(result, {
-        maxItems: MAX_ITEMS,
-        description:
-          'How attempts ended, as for `POST /v1/leases/complete`: done first, so that a worker that takes one run after the other needs one call for each.',
-      }),
-    ),
-    prefetch: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: MAX_LEASES,
-        default: 0,
-        description:
-          'How many of `max` would have to wait at the worker; runs of jobs with `delivery: at_most_once` are only given into the others.',
-      }),
-    ),
-  },
-  { additionalProperties: false, examples: [{ workerId: 'mailer-7f3a', max: 10, requestId: 'lease-000042' }] },
+export const leaseBody = onlyCompares(
+  'token',
+  Type.Object(
+    {
+      workerId,
+      max: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: MAX_LEASES, default: 1, description: 'How many runs at most.' }),
+      ),
+      waitMs: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_WAIT_MS,
+          default: 0,
+          description: 'How long to wait for the first run, if there is none now.',
+        }),
+      ),
+      leaseMs: Type.Optional(
+        Type.Integer({
+          minimum: MIN_LEASE_MS,
+          maximum: MAX_LEASE_MS,
+          default: DEFAULT_LEASE_MS,
+          description: 'For how long they are leased; every heartbeat extends a lease by as much.',
+        }),
+      ),
+      requestId: Type.Optional(requestId),
+      results: Type.Optional(
+        Type.Array(result, {
+          maxItems: MAX_ITEMS,
+          description:
+            'How attempts ended, as for `POST /v1/leases/complete`: done first, so that a worker that takes one run after the other needs one call for each.',
+        }),
+      ),
+      prefetch: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_LEASES,
+          default: 0,
+          description:
+            'How many of `max` would have to wait at the worker; runs of jobs with `delivery: at_most_once` are only given into the others.',
+        }),
+      ),
+    },
+    { additionalProperties: false, examples: [{ workerId: 'mailer-7f3a', max: 10, requestId: 'lease-000042' }] },
+  ),
 )
 
 const leasedRun = Type.Object(
@@ -174,17 +176,20 @@ const heartbeatItem = Type.Object(
   { title: 'Heartbeat', additionalProperties: false },
 )
 
-export const heartbeatBody = Type.Object(
-  { workerId, leases: Type.Array(heartbeatItem, { maxItems: MAX_ITEMS }) },
-  {
-    additionalProperties: false,
-    examples: [
-      {
-        workerId: 'mailer-7f3a',
-        leases: [{ token: EXAMPLE_TOKEN, progress: { value: 0.5 }, logs: [{ line: 1, message: 'half of it' }] }],
-      },
-    ],
-  },
+export const heartbeatBody = onlyCompares(
+  'token',
+  Type.Object(
+    { workerId, leases: Type.Array(heartbeatItem, { maxItems: MAX_ITEMS }) },
+    {
+      additionalProperties: false,
+      examples: [
+        {
+          workerId: 'mailer-7f3a',
+          leases: [{ token: EXAMPLE_TOKEN, progress: { value: 0.5 }, logs: [{ line: 1, message: 'half of it' }] }],
+        },
+      ],
+    },
+  ),
 )
 
 export const heartbeatAnswer = Type.Object({
@@ -202,21 +207,27 @@ export const heartbeatAnswer = Type.Object({
   draining,
 })
 
-export const completeBody = Type.Object(
-  { workerId, results: Type.Array(result, { maxItems: MAX_ITEMS }) },
-  {
-    additionalProperties: false,
-    examples: [
-      { workerId: 'mailer-7f3a', results: [{ token: EXAMPLE_TOKEN, status: 'succeeded', result: { sent: 3 } }] },
-    ],
-  },
+export const completeBody = onlyCompares(
+  'token',
+  Type.Object(
+    { workerId, results: Type.Array(result, { maxItems: MAX_ITEMS }) },
+    {
+      additionalProperties: false,
+      examples: [
+        { workerId: 'mailer-7f3a', results: [{ token: EXAMPLE_TOKEN, status: 'succeeded', result: { sent: 3 } }] },
+      ],
+    },
+  ),
 )
 
 export const completeAnswer = Type.Object({ results: toldResults })
 
-export const releaseBody = Type.Object(
-  { workerId, leases: Type.Array(Type.Object({ token }, { additionalProperties: false }), { maxItems: MAX_ITEMS }) },
-  { additionalProperties: false, examples: [{ workerId: 'mailer-7f3a', leases: [{ token: EXAMPLE_TOKEN }] }] },
+export const releaseBody = onlyCompares(
+  'token',
+  Type.Object(
+    { workerId, leases: Type.Array(Type.Object({ token }, { additionalProperties: false }), { maxItems: MAX_ITEMS }) },
+    { additionalProperties: false, examples: [{ workerId: 'mailer-7f3a', leases: [{ token: EXAMPLE_TOKEN }] }] },
+  ),
 )
 
 export const releaseAnswer = Type.Object({
