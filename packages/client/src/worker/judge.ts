@@ -6,6 +6,8 @@ import { type VerdictKind, verdictIn } from './verdict.ts'
 
 const MAX_ERROR_CHARACTERS = 4_096
 const MAX_RESULT_BYTES = 65_536
+/** As JSON writes it; behind a backslash that is itself escaped it is just a text. */
+const WRITTEN_NUL = /(?<!\\)(?:\\\\)*\\u0000/
 
 export type End = { returned: unknown } | { threw: unknown }
 
@@ -78,7 +80,7 @@ function resultJson(value: unknown): string | null {
   if (value === undefined) return null
   try {
     const json = JSON.stringify(value)
-    return json === undefined || utf8Bytes(json) > MAX_RESULT_BYTES || json.includes('\\u0000') ? null : json
+    return json === undefined || utf8Bytes(json) > MAX_RESULT_BYTES || WRITTEN_NUL.test(json) ? null : json
   } catch {
     return null
   }

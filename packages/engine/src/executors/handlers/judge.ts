@@ -9,6 +9,8 @@ import { Verdict } from './verdict.ts'
 
 const MAX_ERROR_CHARACTERS = 4_096
 const MAX_RESULT_BYTES = 65_536
+/** As JSON writes it; behind a backslash that is itself escaped it is just a text. */
+const WRITTEN_NUL = /(?<!\\)(?:\\\\)*\\u0000/
 
 /** An attempt that somebody has performed: a handler here, or a worker elsewhere. */
 export type Attempted = Pick<ActiveRun, 'lease' | 'definition' | 'startedAt'>
@@ -149,7 +151,7 @@ export function resultJson(value: unknown): string | null {
   if (value === undefined) return null
   try {
     const json = JSON.stringify(value)
-    return json === undefined || Buffer.byteLength(json) > MAX_RESULT_BYTES || json.includes('\\u0000') ? null : json
+    return json === undefined || Buffer.byteLength(json) > MAX_RESULT_BYTES || WRITTEN_NUL.test(json) ? null : json
   } catch {
     return null
   }

@@ -164,9 +164,18 @@ export class Heartbeats {
 
   async #log(beats: readonly Beat[]): Promise<void> {
     const { db, clock } = this.#deps
+    const numbered = new Set<string>()
+    const isNew = (fence: LeaseClaim['fence'], line: number | undefined): boolean => {
+      if (line === undefined) return true
+      const key = `${leaseKey(fence)}.${line}`
+      if (numbered.has(key)) return false
+      numbered.add(key)
+      return true
+    }
     const lines: LogLine[] = beats.flatMap(({ claim, logs = [] }) => {
       const { shard, jobId, nominalAt, attempt } = claim.fence
-      return logs.map(({ line, level = 'info', message, at }) => ({
+      const once = logs.filter(({ line }) => isNew(claim.fence, line))
+      return once.map(({ line, level = 'info', message, at }) => ({
         ...{ shard, jobId, nominalAt, attempt, tenantId: claim.tenantId, line: line ?? null, level },
         loggedAt: loggedAt(at, nominalAt, clock.now()),
         message: logMessage(message),
