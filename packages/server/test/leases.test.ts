@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { startWithWorkers, workerCalls } from './worker-calls.ts'
+import { oneNode, startWithWorkers, workerCalls } from './worker-calls.ts'
 
 interface Run {
   status: string
@@ -23,8 +23,10 @@ interface Run {
 /** For what must not come back by itself while the test lasts. */
 const LONG = { leaseMs: 600_000 }
 
-async function setup() {
-  const t = await startWithWorkers()
+const start = oneNode()
+
+async function setup(starting = start) {
+  const t = await starting()
   const runOf = async (runId: string) => (await t.read<Run>(`GET /v1/runs/${runId}`)).body
   return { ...t, runOf, w1: t.worker('w1'), w2: t.worker('w2') }
 }
@@ -151,7 +153,7 @@ test('leases of a call that cannot be repeated go back when its answer could not
 })
 
 test('a node that stops answers the polls that wait', async () => {
-  const t = await setup()
+  const t = await setup(startWithWorkers)
   const waiting = t.w1.lease('mails', { waitMs: 30_000 })
   await t.read('GET /v1/whoami')
   const began = performance.now()
@@ -383,24 +385,4 @@ test('a worker reads the payload that a run only names', async () => {
   const got = await t.as(t.key)(`GET /v1/payloads/${run.payloadRef}`)
   expect([got.status, got.body]).toEqual([200, 'a,b'])
   expect((await t.as(t.key)(`DELETE /v1/payloads/${run.payloadRef}`)).status).toBe(403)
-})
-
-test('a lease call can say how the runs before ended, and may be repeated as it is', async () => {
-  const t = await setup()
-  const run = await t.leased(t.w1, { lease: LONG })
-  await t.create({})
-  const call = {
-    requestId: 'next',
-    waitMs: 5_000,
-    results: [
-      { token: run.token, status: 'succeeded', result: 7 },
-      { token: 'x', status: 'succeeded' },
-    ],
-  }
-  const next = await t.w1.lease('mails', call)
-  expect(next).toMatchObject({ runs: [{ attempt: 1 }], results: [{ outcome: 'ok' }, { outcome: 'unknown_token' }] })
-  expect(await t.runOf(run.runId)).toMatchObject({ status: 'succeeded', result: 7 })
-  const again = await t.w1.lease('mails', call)
-  expect(again.runs.map(({ token }) => token)).toEqual(next.runs.map(({ token }) => token))
-  expect(again).toMatchObject({ results: [{ outcome: 'ok' }, { outcome: 'unknown_token' }] })
 })

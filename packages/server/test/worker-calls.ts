@@ -1,5 +1,5 @@
-import { expect, onTestFinished } from 'vitest'
-import { type Call, startApi } from './api.ts'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { type Api, type Call, startApi } from './api.ts'
 
 export interface Leased {
   runId: string
@@ -19,6 +19,7 @@ export interface Leased {
 }
 export interface LeaseAnswer {
   runs: Leased[]
+  results?: Outcome[]
   cancelRequested?: string[]
   draining?: true
 }
@@ -51,11 +52,28 @@ export function workerCalls(call: Call, workerId: string) {
   }
 }
 
-/** A node, and a tenant on it whose jobs workers with a key of their own perform. */
-export async function startWithWorkers() {
+/** One node for all tests of a file, which each have a tenant of their own. */
+export function oneNode(): () => Promise<WithWorkers> {
+  let api: Api
+  let tests = 0
+  beforeAll(async () => {
+    api = await startApi()
+  })
+  afterAll(() => api.stop())
+  return () => withWorkers(api, `acme-${++tests}`)
+}
+
+export async function startWithWorkers(): Promise<WithWorkers> {
   const api = await startApi()
   onTestFinished(() => api.stop())
-  const acme = await api.tenant('acme', ['write'])
+  return withWorkers(api, 'acme')
+}
+
+type WithWorkers = Awaited<ReturnType<typeof withWorkers>>
+
+/** A tenant whose jobs workers with a key of their own perform. */
+async function withWorkers(api: Api, name: string) {
+  const acme = await api.tenant(name, ['write'])
   const keyOf = async (tenantId: string | number, scopes: string[]) =>
     (await api.call<{ key: string }>('POST /v1/api-keys', { tenantId, name: 'k', scopes })).body.key
   const key = await keyOf(acme.id, ['worker'])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startWithWorkers } from './worker-calls.ts'
+import { oneNode } from './worker-calls.ts'
 
 interface Worker {
   id: string
@@ -10,8 +10,10 @@ interface Worker {
   lastSeenAt: string
 }
 
+const start = oneNode()
+
 async function setup() {
-  const t = await startWithWorkers()
+  const t = await start()
   const byWorker = t.as(t.key)
   const get = async (id: string) => (await t.read<Worker>(`GET /v1/workers/${id}`)).body
   const list = async (query = '') => {

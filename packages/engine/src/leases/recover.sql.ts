@@ -28,11 +28,11 @@ const REMOTE_LEASES_OF = statement(
 )
 const REPEATED = statement(
   'holders_with_leases',
-  `select u.holder from unnest($1::bigint[]) as u (holder)
-   where exists (
-       select from belfry.runs r
-       where r.holder = u.holder and r.holder < 0 and r.state = ${RUN_STATE.leased} and r.leased_at is distinct from to_timestamp($2::float8 / 1000))
-     or exists (select from belfry.receipts c where c.holder = u.holder and c.leased_at is distinct from to_timestamp($2::float8 / 1000))`,
+  `select u.holder from unnest($1::bigint[]) as u (holder) cross join lateral (
+     (select 1 from belfry.runs r
+      where r.holder = u.holder and r.holder < 0 and r.state = ${RUN_STATE.leased} and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1)
+     union all
+     (select 1 from belfry.receipts c where c.holder = u.holder and c.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1)) held`,
 )
 
 type Row = [
