@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Random } from '../runtime/random.ts'
 
 /** Every leasing statement has a holder id of its own, so that what it leased can be asked for by it alone. */
@@ -13,7 +13,7 @@ export function newHolder(random: Random): string {
  * leases of workers are told from those of nodes, and are found by an index of their own.
  */
 export function holderOfCall(tenantId: number, workerId: string, requestId: string): string {
-  return negative(createHash('sha256').update(`${tenantId}\n${workerId}\n${requestId}`).digest())
+  return negative(hash('sha256', `${tenantId}\n${workerId}\n${requestId}`, 'buffer'))
 }
 
 /** Of a call that cannot be repeated. */
