@@ -6,9 +6,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONGEST = [
   'server/test/fuzz.test.ts',
   'engine/test/faults/outage.test.ts',
+  'client/test/examples.test.ts',
   'engine/test/chaos/chaos.test.ts',
   'engine/test/behaviour/http-outage.test.ts',
   'cli/test/killed-processes.test.ts',
+  'client/test/chaos.test.ts',
+  'client/test/recovery.test.ts',
   'server/test/chaos-nodes.test.ts',
   'engine/test/faults/lost-notifications.test.ts',
   'engine/test/chaos/take-over.test.ts',
