@@ -303,7 +303,7 @@ export interface Job {
       max: number
     }
   } | null
-  http: HttpTarget
+  http: HttpTarget | null
   queue: string
   priority: number
   payload: unknown
@@ -498,8 +498,8 @@ export interface Leased {
   runs: LeasedRun[]
   results?: Array<{
     token: string
-    /** `ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`. */
-    outcome: string
+    /** `lease_lost`: the attempt is over, or somebody else’s. */
+    outcome: 'ok' | 'lease_lost' | 'unknown_token'
     /** What was left out, such as a result over 64 KiB. */
     note?: string
   }>
@@ -1454,8 +1454,8 @@ export interface PostLeasesHeartbeat {
   response: {
     leases: Array<{
       token: string
-      /** `ok`, `cancel_requested` (stop, and say `canceled`), `lease_lost` or `unknown_token`. */
-      outcome: string
+      /** `cancel_requested`: stop, and complete it as `canceled`. */
+      outcome: 'ok' | 'cancel_requested' | 'lease_lost' | 'unknown_token'
       /** Until when it is now held. */
       leaseUntil?: string
       /** What was left out, such as a result over 64 KiB. */
@@ -1476,8 +1476,8 @@ export interface PostLeasesComplete {
   response: {
     results: Array<{
       token: string
-      /** `ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`. */
-      outcome: string
+      /** `lease_lost`: the attempt is over, or somebody else’s. */
+      outcome: 'ok' | 'lease_lost' | 'unknown_token'
       /** What was left out, such as a result over 64 KiB. */
       note?: string
     }>
@@ -1497,8 +1497,8 @@ export interface PostLeasesRelease {
   response: {
     leases: Array<{
       token: string
-      /** `ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`. */
-      outcome: string
+      /** `lease_lost`: the attempt is over, or somebody else’s. */
+      outcome: 'ok' | 'lease_lost' | 'unknown_token'
     }>
   }
 }

@@ -9,8 +9,13 @@ import { deleteWorker, putWorker, type WorkerFields, type WorkerKey } from './te
 
 export interface LeaseOutcome {
   token: string
-  outcome: 'ok' | 'cancel_requested' | 'lease_lost' | 'unknown_token'
+  outcome: 'ok' | 'lease_lost' | 'unknown_token'
   note?: string
+}
+
+export interface HeartbeatOutcome extends Omit<LeaseOutcome, 'outcome'> {
+  outcome: LeaseOutcome['outcome'] | 'cancel_requested'
+  leaseUntil?: Date
 }
 
 /** Workers that perform a tenant's runs elsewhere: their leases, and who they are. */
@@ -36,7 +41,7 @@ export class TenantWorkers {
   heartbeat(
     workerId: string,
     items: readonly HeartbeatItem[],
-  ): Promise<{ leases: (LeaseOutcome & { leaseUntil?: Date })[]; draining?: true }> {
+  ): Promise<{ leases: HeartbeatOutcome[]; draining?: true }> {
     return this.#remote.heartbeat(this.#caller(workerId), items)
   }
 

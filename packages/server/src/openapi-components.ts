@@ -12,12 +12,20 @@ export function liftNamed(document: OpenApiDocument): OpenApiDocument {
     const copy = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, lifted(member)]))
     if (!isNamed(copy)) return copy
     const { title } = copy
-    schemas[title] ??= copy
-    return { $ref: `#/components/schemas/${title}` }
+    const reference = { $ref: `#/components/schemas/${title}` }
+    const isNullable = Array.isArray(copy.type) && copy.type.includes('null')
+    schemas[title] ??= isNullable ? withoutNull(copy) : copy
+    return isNullable ? { anyOf: [reference, { type: 'null' }] } : reference
   }
   const paths = lifted(document.paths) as OpenApiDocument['paths']
   const responses = lifted(document.components.responses) as OpenApiDocument['components']['responses']
   return { ...document, paths, components: { ...document.components, schemas, ...(responses ? { responses } : {}) } }
+}
+
+/** That it may be missing belongs to the place, not to the thing. */
+function withoutNull(schema: Schema): Schema {
+  const types = ([schema.type] as unknown[]).flat().filter((type) => type !== 'null')
+  return { ...schema, type: types.length === 1 ? types[0] : types } as Schema
 }
 
 /** A field may be called title, too; then it is a schema, not a text. */

@@ -11,23 +11,11 @@ import type {
 
 type LeaseInput = PostQueuesByQueueLease['body']
 
+export type HeartbeatAnswer = PostLeasesHeartbeat['response']
+export type CompleteAnswer = PostLeasesComplete['response']
+export type ReleaseAnswer = PostLeasesRelease['response']
 /** `lease_lost`: the attempt is over, or somebody else's. */
-export type LeaseOutcome = 'ok' | 'lease_lost' | 'unknown_token'
-
-/** The description says of outcomes only that they are texts. */
-type Told<Item, Outcome> = Omit<Item, 'outcome'> & { outcome: Outcome }
-
-export interface HeartbeatAnswer extends Omit<PostLeasesHeartbeat['response'], 'leases'> {
-  leases: Told<PostLeasesHeartbeat['response']['leases'][number], LeaseOutcome | 'cancel_requested'>[]
-}
-
-export interface CompleteAnswer {
-  results: Told<PostLeasesComplete['response']['results'][number], LeaseOutcome>[]
-}
-
-export interface ReleaseAnswer {
-  leases: Told<PostLeasesRelease['response']['leases'][number], LeaseOutcome>[]
-}
+export type LeaseOutcome = CompleteAnswer['results'][number]['outcome']
 
 /**
  * What workers are made of, for whoever writes their own; `@belfry/client/worker` has one. Every call may be repeated, and
@@ -50,18 +38,18 @@ export class Leases {
   /** Keeps leases alive, and leaves checkpoints, progress and log lines. */
   heartbeat(body: { workerId: string; leases: Heartbeat[] }, options?: CallOptions): Promise<HeartbeatAnswer> {
     const nature = { ...options, isRepeatable: true }
-    return this.#transport.call('POST /v1/leases/heartbeat', { body }, nature) as Promise<HeartbeatAnswer>
+    return this.#transport.call('POST /v1/leases/heartbeat', { body }, nature)
   }
 
   /** Says how attempts ended. */
   complete(body: { workerId: string; results: Completion[] }, options?: CallOptions): Promise<CompleteAnswer> {
     const nature = { ...options, isRepeatable: true }
-    return this.#transport.call('POST /v1/leases/complete', { body }, nature) as Promise<CompleteAnswer>
+    return this.#transport.call('POST /v1/leases/complete', { body }, nature)
   }
 
   /** Gives runs back; their `failures` do not rise. */
   release(body: { workerId: string; leases: { token: string }[] }, options?: CallOptions): Promise<ReleaseAnswer> {
     const nature = { ...options, isRepeatable: true }
-    return this.#transport.call('POST /v1/leases/release', { body }, nature) as Promise<ReleaseAnswer>
+    return this.#transport.call('POST /v1/leases/release', { body }, nature)
   }
 }

@@ -21,9 +21,8 @@ const token = Type.String({
 
 const EXAMPLE_TOKEN = 'the-token-of-a-lease'
 
-const outcome = Type.String({
-  description: '`ok`, `lease_lost` (the attempt is over or somebody else’s) or `unknown_token`.',
-  examples: ['ok'],
+const outcome = Type.Enum(['ok', 'lease_lost', 'unknown_token'], {
+  description: '`lease_lost`: the attempt is over, or somebody else’s.',
 })
 const note = Type.Optional(Type.String({ description: 'What was left out, such as a result over 64 KiB.' }))
 
@@ -196,9 +195,8 @@ export const heartbeatAnswer = Type.Object({
   leases: Type.Array(
     Type.Object({
       token: Type.String(),
-      outcome: Type.String({
-        description: '`ok`, `cancel_requested` (stop, and say `canceled`), `lease_lost` or `unknown_token`.',
-        examples: ['ok'],
+      outcome: Type.Enum(['ok', 'cancel_requested', 'lease_lost', 'unknown_token'], {
+        description: '`cancel_requested`: stop, and complete it as `canceled`.',
       }),
       leaseUntil: Type.Optional(instant('Until when it is now held.')),
       note,
