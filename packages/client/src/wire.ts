@@ -503,6 +503,8 @@ export interface Leased {
     /** What was left out, such as a result over 64 KiB. */
     note?: string
   }>
+  /** Runs of `at_most_once` wait for a slot. A worker that leases ahead should ask without `prefetch`, or they wait until nothing else is left. */
+  onceWaiting?: true
   /** Tokens of runs that this worker holds and that shall stop. */
   cancelRequested?: string[]
   /** The worker shall finish what it has and go. */

@@ -116,6 +116,7 @@ export class QueuePoller {
       askedAt = runtime.monotonicMs()
     }).finally(() => this.#slots.unreserve(call))
     if (!answer) return 'answered'
+    this.#slots.isHoldingBack = answer.onceWaiting === true
     onLeased(answer)
     this.#isQuiet = answer.runs.length === 0
     const isEarly = this.#isQuiet && runtime.monotonicMs() - askedAt < EARLY_MS

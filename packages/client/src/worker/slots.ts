@@ -48,6 +48,8 @@ export class Slots implements RunHome {
   #gathering: { cancel(): void } | null = null
   #gathered = false
   unsent = 0
+  /** Work that may be done at most once waits for a slot: nothing is leased ahead of it. */
+  isHoldingBack = false
 
   constructor(options: SlotsOptions, deps: SlotsDeps) {
     this.#options = options
@@ -84,7 +86,8 @@ export class Slots implements RunHome {
   credit(): number {
     const { concurrency, size } = this.#options
     if (this.#stopped) return 0
-    const room = (concurrency - this.#calls) * size + this.#prefetch.room
+    const ahead = this.isHoldingBack ? 0 : this.#prefetch.room
+    const room = (concurrency - this.#calls) * size + ahead
     return Math.max(0, room - this.waiting - this.#reserved)
   }
 

@@ -55,6 +55,12 @@ export class Claimer implements Step {
     return this.#hinted.size > 0 || this.#claiming > 0
   }
 
+  /** Runs that may be performed at most once are known to wait. */
+  get onceWaits(): boolean {
+    for (const level of this.#hinted) if (isAtMostOnce(level)) return true
+    return false
+  }
+
   /** A run of this level became ready. */
   hint(level: number, turn: number): void {
     const known = this.#watermarks.get(level)

@@ -132,6 +132,12 @@ export const leaseAnswer = Type.Object(
   {
     runs: Type.Array(leasedRun),
     results: Type.Optional(toldResults),
+    onceWaiting: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'Runs of `at_most_once` wait for a slot. A worker that leases ahead should ask without `prefetch`, or they wait until nothing else is left.',
+      }),
+    ),
     cancelRequested: Type.Optional(
       Type.Array(Type.String(), { description: 'Tokens of runs that this worker holds and that shall stop.' }),
     ),

@@ -42,6 +42,8 @@ export interface LeaseAnswer {
   runs: LeasedRun[]
   /** Tokens of runs that it holds and that shall stop. */
   cancelRequested?: string[]
+  /** Runs that may be performed at most once wait for a slot: nothing should be leased ahead of them. */
+  onceWaiting?: true
   /** It shall take nothing more. */
   draining?: true
 }
@@ -124,7 +126,7 @@ export class LeaseCalls {
       const isUnsure = given.length === 0 && poll.mayBeRepeated && !gone.aborted
       const answer = await this.#answer(worker, isUnsure ? await this.#leasesOf(holder) : given, leaseMs)
       if (gone.aborted) this.#takeBack(given)
-      return answer
+      return line.claimer.onceWaits ? { ...answer, onceWaiting: true } : answer
     } catch (error) {
       poll.answer([])
       this.#takeBack(await poll.answered)
