@@ -18,6 +18,7 @@ import { Intake } from './intake/intake.ts'
 import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
+import { purgeCheckpoints } from './leases/checkpoints.sql.ts'
 import { Definitions } from './leases/definitions.sql.ts'
 import { Receipts } from './leases/receipts.sql.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
@@ -320,24 +321,29 @@ export class Engine {
   async purge(): Promise<{ waitMs: number }> {
     await purgeRunPayloads(this.db, this.clock.now() - this.#historyDays * DAY_MS)
     await purgeWorkers(this.db, this.clock.now() - DAY_MS)
+    await purgeCheckpoints(this.db)
     return this.http.purge()
   }
 
   /** Takes nothing new, lets handlers finish within the grace time, gives back the rest, and leaves. */
   async stop(graceMs: number): Promise<void> {
     const last = this.#loops.filter((loop) => loop.name === 'keeper' || loop.name === 'pulse')
-    await Promise.all(this.#loops.filter((loop) => !last.includes(loop)).map((loop) => loop.stop()))
-    this.http.executor.stop()
-    await this.remote.calls.stop()
-    let tooLong: { cancel(): void } | undefined
-    const gaveUp = new Promise<void>((resolve) => {
-      tooLong = this.clock.timer(graceMs + FLUSH_MS, () => {
-        this.finisher.abandon()
-        resolve()
-      })
+    const drain = async () => {
+      await Promise.all(this.#loops.filter((loop) => !last.includes(loop)).map((loop) => loop.stop()))
+      this.http.executor.stop()
+      await this.remote.calls.stop()
+      await this.handlers.drain(graceMs)
+    }
+    // While the database is away a step may wait for it: that, too, is given up.
+    const tooLong = this.clock.timer(graceMs + FLUSH_MS, () => {
+      this.finisher.abandon()
+      this.#stopping.abort()
     })
-    await Promise.race([this.handlers.drain(graceMs), gaveUp])
-    tooLong?.cancel()
+    const gaveUp = new Promise((resolve) => this.#stopping.signal.addEventListener('abort', resolve))
+    const drained = drain()
+    drained.catch(() => {})
+    await Promise.race([drained, gaveUp])
+    tooLong.cancel()
     this.#stopping.abort()
     await Promise.all(last.map((loop) => loop.stop()))
     await this.#receipts.discard().catch(() => {})

@@ -40,6 +40,8 @@ type Row = [
 ]
 
 const MAX_BATCH = 2_000
+/** For one call: the rest is for the next pulse. */
+const MAX_BATCHES = 10
 
 /**
  * The only closer by time. It compares with the database's own clock, closes nothing while there is grace after an outage,
@@ -66,16 +68,17 @@ export class Reaper {
     this.#deps = deps
   }
 
-  /** Closes the expired leases of these shards, however many there are; answers how many. */
+  /** Closes the expired leases of these shards, a bounded number at a time; answers how many. */
   async reap(shards: readonly number[], databaseNow: Instant): Promise<number> {
     await unpackExpired(this.#deps.db, databaseNow)
     let closed = 0
-    for (;;) {
+    for (let i = 0; i < MAX_BATCHES; i++) {
       const { found, ended } = await this.#reapBatch(shards, databaseNow)
       closed += ended
       // What could not be closed is somebody else's, or locked: it must not keep this going.
-      if (found < MAX_BATCH || ended === 0) return closed
+      if (found < MAX_BATCH || ended === 0) break
     }
+    return closed
   }
 
   async #reapBatch(shards: readonly number[], databaseNow: Instant): Promise<{ found: number; ended: number }> {

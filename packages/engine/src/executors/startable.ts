@@ -103,3 +103,9 @@ export const releaseOf = (lease: Lease, now: Instant): GoesOn => ({
   nextDueAt: now,
   turn: null,
 })
+
+/** Given back, unless somebody has renewed it since: then it is in use. */
+export const unlessRenewed = (lease: Lease, now: Instant): GoesOn => ({
+  ...releaseOf(lease, now),
+  leaseUntil: lease.leaseUntil,
+})

@@ -34,6 +34,18 @@ const READ = statement(
    where c.value is not null`,
 )
 
+/** Of runs that are over: an end that was written by another process than kept the checkpoint does not know of it. */
+const PURGE = statement(
+  'purge_checkpoints',
+  `with over as (
+     select c.shard, c.job_id, c.nominal_at from belfry.checkpoints c
+     where not exists (select from belfry.runs r where r.shard = c.shard and r.job_id = c.job_id and r.nominal_at = c.nominal_at)
+     limit $1 for update skip locked
+   )
+   delete from belfry.checkpoints c using over o where c.shard = o.shard and c.job_id = o.job_id and c.nominal_at = o.nominal_at`,
+)
+const PURGE_BATCH = 1_000
+
 /** What an attempt leaves while it is performed, as JSON: for the next attempt, and for whoever watches. */
 export interface Checkpoint {
   fence: Fence
@@ -72,3 +84,6 @@ export async function readCheckpoints(
   ])
   return rows.map(([jobId, nominalAt, json]) => ({ jobId, nominalAt, json }))
 }
+
+/** Answers how many went; a run that has a checkpoint is always a row, so one without is over. */
+export const purgeCheckpoints = (db: Queryable): Promise<number> => db.execute(PURGE, [PURGE_BATCH])

@@ -16,26 +16,27 @@ const RENEW = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[])
        as u (shard, job_id, nominal_at, attempt, holder, until)
    ), held as (
-     select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested, u.until
+     select r.shard, r.job_id, r.nominal_at, r.cancel_requested,
+       case when r.cancel_requested then r.lease_until else greatest(r.lease_until, least(to_timestamp(u.until / 1000), r.deadline)) end as lease_until
      from u cross join lateral (
-       select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.cancel_requested from belfry.runs r
+       select r.shard, r.job_id, r.nominal_at, r.cancel_requested, r.lease_until, r.deadline from belfry.runs r
        where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    ), renewed as (
-     update belfry.runs r set lease_until = greatest(r.lease_until, least(to_timestamp(h.until / 1000), r.deadline))
+     update belfry.runs r set lease_until = h.lease_until
      from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at and not h.cancel_requested
    )
-   select h.job_id, h.nominal_at, h.cancel_requested from held h`,
+   select h.job_id, h.nominal_at, h.cancel_requested, h.lease_until from held h`,
 )
 
 /** Which of these fences are live: asked about what a batch did not return, since a locked row is passed over. */
 const LOOK = statement(
   'look_at_leases',
-  `select u.job_id, to_timestamp(u.nominal_at / 1000), r.cancel_requested
+  `select u.job_id, to_timestamp(u.nominal_at / 1000), r.cancel_requested, r.lease_until
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
    cross join lateral (
-     select r.cancel_requested from belfry.runs r
+     select r.cancel_requested, r.lease_until from belfry.runs r
      where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
        and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
 )
@@ -44,6 +45,7 @@ export interface HeldLease {
   jobId: string
   nominalAt: Instant
   cancelRequested: boolean
+  leaseUntil: Instant
 }
 
 export const fenceArrays = (fences: readonly Fence[]): string[] => [
@@ -54,8 +56,13 @@ export const fenceArrays = (fences: readonly Fence[]): string[] => [
   numbers(fences.map((fence) => fence.holder)),
 ]
 
-type Row = [string, Instant, boolean]
-const heldOf = ([jobId, nominalAt, cancelRequested]: Row): HeldLease => ({ jobId, nominalAt, cancelRequested })
+type Row = [string, Instant, boolean, Instant]
+const heldOf = ([jobId, nominalAt, cancelRequested, leaseUntil]: Row): HeldLease => ({
+  jobId,
+  nominalAt,
+  cancelRequested,
+  leaseUntil,
+})
 
 export function renewLeases(db: Queryable, fences: readonly Fence[], until: Instant): Promise<HeldLease[]> {
   return renewEach(

@@ -31,7 +31,7 @@ async function setup() {
   const saw = (sightings: Partial<Sighting>[], now = NOW) =>
     sawWorkers(
       db,
-      sightings.map((one) => ({ tenantId: 1, id: 'w1', queue: null, inFlight: null, ...one })),
+      sightings.map((one) => ({ tenantId: 1, id: 'w1', queue: null, inFlight: null, isNew: true, ...one })),
       { shards: SHARDS, now },
     )
   const get = (id: string, now = NOW, tenantId = 1) => getWorker(db, key(id, tenantId), now)
@@ -105,7 +105,14 @@ test('sightings tell who shall drain, each of its own tenant', async () => {
   await t.put('w1', { draining: true })
   await t.put('w2', { draining: false })
   const seen = await t.saw([{ id: 'w1' }, { id: 'w2' }, { id: 'w3' }, { id: 'w1', tenantId: 2 }])
-  expect(seen).toEqual([{ tenantId: 1, id: 'w1' }])
+  expect(seen).toHaveLength(4)
+  expect(seen.filter(({ isDraining }) => isDraining)).toEqual([{ tenantId: 1, id: 'w1', isDraining: true }])
+})
+
+test('who was seen before and is gone from the registry has left, and does not come back by being seen', async () => {
+  const t = await setup()
+  expect(await t.saw([{ id: 'left', isNew: false }, { id: 'new' }])).toMatchObject([{ id: 'new' }])
+  expect(await t.saw([{ id: 'new', isNew: false }])).toMatchObject([{ id: 'new' }])
 })
 
 test('a worker that is not seen for half a minute is lost, and back when it calls again', async () => {

@@ -1,6 +1,6 @@
 import { shardOfKey } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers, texts } from '../store/arrays.ts'
+import { booleans, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -59,7 +59,8 @@ const SAW = statement(
   'saw_workers',
   `insert into belfry.workers as w (started_at, seen_at, tenant_id, in_flight, shard, id, queues)
    select to_timestamp($1::float8 / 1000), to_timestamp($1::float8 / 1000), u.tenant_id, u.in_flight, u.shard, u.id, string_to_array(u.queues, ',')
-   from unnest($2::smallint[], $3::int[], $4::text[], $5::text[], $6::int[]) as u (shard, tenant_id, id, queues, in_flight)
+   from unnest($2::smallint[], $3::int[], $4::text[], $5::text[], $6::int[], $7::boolean[]) as u (shard, tenant_id, id, queues, in_flight, is_new)
+   where u.is_new or exists (select from belfry.workers w where w.shard = u.shard and w.tenant_id = u.tenant_id and w.id = u.id)
    order by u.shard, u.tenant_id, u.id
    on conflict (shard, tenant_id, id) do update set
      seen_at = greatest(w.seen_at, excluded.seen_at),
@@ -141,14 +142,16 @@ export interface Sighting {
   id: string
   queue: string | null
   inFlight: number | null
+  /** Makes it known if it is not. One that was seen before, and is gone from the registry, has left. */
+  isNew: boolean
 }
 
-/** Makes known who called, in one statement for all of them, and answers which of them shall drain. */
+/** Makes known who called, in one statement for all of them, and answers who of them is there and whether it shall drain. */
 export async function sawWorkers(
   db: Queryable,
   sightings: readonly Sighting[],
   { shards, now }: { shards: number; now: Instant },
-): Promise<{ tenantId: number; id: string }[]> {
+): Promise<{ tenantId: number; id: string; isDraining: boolean }[]> {
   if (sightings.length === 0) return []
   const seen = eachOnce(sightings)
   const rows = await db.query<[number, string, boolean]>(SAW, [
@@ -158,8 +161,9 @@ export async function sawWorkers(
     texts(seen.map((one) => one.id)),
     texts(seen.map((one) => [...one.queues].slice(0, MAX_QUEUES).join(','))),
     numbers(seen.map((one) => one.inFlight)),
+    booleans(seen.map((one) => one.isNew)),
   ])
-  return rows.flatMap(([tenantId, id, isDraining]) => (isDraining ? [{ tenantId, id }] : []))
+  return rows.map(([tenantId, id, isDraining]) => ({ tenantId, id, isDraining }))
 }
 
 interface Seen {
@@ -167,19 +171,21 @@ interface Seen {
   id: string
   queues: Set<string>
   inFlight: number
+  isNew: boolean
 }
 
 /** One statement can write a row once; of several sightings the last word on what is in flight counts. */
 function eachOnce(sightings: readonly Sighting[]): Seen[] {
   const seen = new Map<string, Seen>()
-  for (const { tenantId, id, queue, inFlight } of sightings) {
+  for (const { tenantId, id, queue, inFlight, isNew } of sightings) {
     const key = `${tenantId}:${id}`
     let one = seen.get(key)
     if (one === undefined) {
-      one = { tenantId, id, queues: new Set(), inFlight: UNKNOWN }
+      one = { tenantId, id, queues: new Set(), inFlight: UNKNOWN, isNew: false }
       seen.set(key, one)
     }
     if (queue !== null) one.queues.add(queue)
+    one.isNew ||= isNew
     if (inFlight !== null) one.inFlight = inFlight
   }
   return [...seen.values()]

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { unlessRenewed } from '../../src/executors/startable.ts'
 import { OUTCOME } from '../../src/job/states.ts'
+import { leasesOfCalls } from '../../src/leases/recover.sql.ts'
 import { startLossyProxy } from './lossy-proxy.ts'
 import { LEASE_MS, MANY } from './packed.ts'
 import { setup } from './setup.ts'
@@ -279,5 +281,50 @@ test('checkpoints, progress and log lines are kept by the live attempt alone, an
   const again = await workerOf(t.other).lease()
   expect(again.runs).toMatchObject([{ attempt: 2, failures: 1, checkpoint: { row: 7 } }])
   expect(await workerOf(t.other).complete(tokensOf(again))).toEqual(['ok'])
+  expect(await t.count('checkpoints')).toBe(0)
+})
+
+test('whoever writes another run into his token logs nowhere, and hides no line of others', async () => {
+  const t = await setupRuns(2)
+  await t.query(`insert into tenants (id, name) values (2, 'other')`)
+  const queueId = await t.node.engine.registry.queueId(2, 'work')
+  await t.node.engine.intake.create({ tenant: 'other', queue: 'work' })
+  expect(queueId).toBeGreaterThan(0)
+  const [own, foreign] = [workerOf(t.node, 'w', 2), workerOf(t.node)]
+  const [mine = ''] = tokensOf(await own.lease())
+  const [victim] = (await foreign.lease()).runs
+  const forged = [...(victim?.token ?? '').split('.').slice(0, 3), ...mine.split('.').slice(3)].join('.')
+  const logs = [{ line: 1, message: 'forged' }, { message: 'forged too' }]
+  expect(await own.heartbeat([forged], { logs })).toEqual(['lease_lost'])
+  expect(await foreign.heartbeat([victim?.token ?? ''], { logs: [{ line: 1, message: 'true' }] })).toEqual(['ok'])
+  expect(await t.query('select tenant_id, message from attempt_logs')).toEqual([{ tenant_id: 1, message: 'true' }])
+})
+
+test('a node that gives back what its caller did not hear of leaves alone what was renewed since', async () => {
+  const t = await setupRuns(1)
+  const first = await workerOf(t.node).lease({ requestId: 'r' })
+  // Its caller did not hear of it and asks another node; then the first one finds that he is gone.
+  t.other.clock.advance(1_000)
+  const again = await workerOf(t.other).lease({ requestId: 'r' })
+  expect(tokensOf(again)).toEqual(tokensOf(first))
+  const [lease] = (await leasesOfCalls(t.node.db, [holderOf(tokensOf(first)[0] ?? '')])).map((one) => ({
+    ...one,
+    leaseUntil: first.runs[0]?.leaseUntil.getTime() ?? 0,
+  }))
+  const outcome = lease && (await t.node.engine.finisher.finished(unlessRenewed(lease, t.node.clock.now())))
+  expect(outcome).toBe('lease_lost')
+  expect(await workerOf(t.other).complete(tokensOf(again))).toEqual(['ok'])
+})
+
+const holderOf = (token: string): string => token.split('.')[3] ?? ''
+
+test('a checkpoint that was left through another node goes when its run is over', async () => {
+  const t = await setupRuns(1)
+  const tokens = tokensOf(await workerOf(t.node).lease())
+  expect(await workerOf(t.other).heartbeat(tokens, { checkpoint: 1 })).toEqual(['ok'])
+  await t.node.engine.purge()
+  expect(await t.count('checkpoints')).toBe(1)
+  expect(await workerOf(t.node).complete(tokens)).toEqual(['ok'])
+  await t.node.engine.purge()
   expect(await t.count('checkpoints')).toBe(0)
 })

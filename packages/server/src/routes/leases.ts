@@ -64,9 +64,9 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
         if (answer.runs.length === 0 || body.requestId !== undefined) return
         tenant.workers.release(body.workerId, tokensOf(answer.runs.filter(isRepeatable))).catch(ignored)
       }
+      whenNotSent(reply, giveBack)
       ending?.catch(giveBack)
       const results = await ending
-      whenNotSent(reply, giveBack)
       return results === null ? answer : { ...answer, results }
     },
   )

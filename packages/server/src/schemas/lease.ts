@@ -89,7 +89,7 @@ export const leaseBody = onlyCompares(
         Type.Array(result, {
           maxItems: MAX_ITEMS,
           description:
-            'How attempts ended, as for `POST /v1/leases/complete`: done first, so that a worker that takes one run after the other needs one call for each.',
+            'How attempts ended, as for `POST /v1/leases/complete`: done at once, and answered with the call; so a worker that takes one run after the other needs one call for each.',
         }),
       ),
       prefetch: Type.Optional(
@@ -120,7 +120,7 @@ const leasedRun = Type.Object(
     payloadRef: Type.Optional(Type.String({ description: 'Where the payload lies: `GET /v1/payloads/{ref}`.' })),
     labels: Type.Optional(Type.Record(Type.String(), Type.String())),
     checkpoint: Type.Optional(Type.Unknown({ description: 'What an attempt before this one left last.' })),
-    atMostOnce: Type.Optional(Type.Literal(true, { description: 'It is never given to anybody again.' })),
+    atMostOnce: Type.Optional(Type.Literal(true, { description: 'Once begun, it is never given to anybody again.' })),
     traceparent: Type.String({ description: 'W3C trace context.' }),
   },
   { title: 'LeasedRun' },

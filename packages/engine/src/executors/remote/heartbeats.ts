@@ -2,7 +2,7 @@ import { appendLogs, type LogLevel, type LogLine } from '../../leases/attempt-lo
 import type { Checkpoint } from '../../leases/checkpoints.sql.ts'
 import { type HeldLease as Live, lookAtLeases, renewEach } from '../../leases/heartbeat.sql.ts'
 import { keepCheckpoints } from '../../leases/keep-checkpoints.ts'
-import { byLockOrder } from '../../leases/lease.ts'
+import { byLockOrder, type Fence } from '../../leases/lease.ts'
 import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
@@ -68,7 +68,8 @@ export class Heartbeats {
       ),
     )
     await this.#leave(beats, answers)
-    await this.#log(beats)
+    // Only the live attempt has a log: whoever made up the run in a token writes nowhere.
+    await this.#log(beats.filter((_, i) => answers[i]?.outcome !== 'lease_lost'))
     return answers
   }
 
@@ -110,7 +111,7 @@ export class Heartbeats {
       const again = elsewhere.filter(({ claim }) => found.has(leaseKey(claim.fence)))
       if (again.length > 0) await this.#ask(again, now, live)
     }
-    for (const { claim, resolve } of round) resolve(this.#answerOf(claim, live.get(keyOf(claim.fence)), now))
+    for (const { claim, resolve } of round) resolve(this.#answerOf(claim.fence, live.get(keyOf(claim.fence))))
   }
 
   /** A row that somebody holds is passed over: it is live, and is renewed by the next beat. */
@@ -124,17 +125,15 @@ export class Heartbeats {
     if (passed.length > 0) for (const one of await lookAtLeases(db, passed)) live.set(keyOf(one), one)
   }
 
-  #answerOf({ fence, leaseMs }: LeaseClaim, live: Live | undefined, now: Instant): BeatAnswer {
+  #answerOf(fence: Fence, live: Live | undefined): BeatAnswer {
     const { held } = this.#deps
     if (live === undefined) {
       held.take(fence)
       return { outcome: 'lease_lost' }
     }
     if (live.cancelRequested) return { outcome: 'cancel_requested' }
-    const lease = held.get(fence)?.lease
-    const until = Math.min(now + leaseMs, lease?.deadline ?? Number.POSITIVE_INFINITY)
-    held.renewed(fence, until)
-    return { outcome: 'ok', leaseUntil: new Date(until) }
+    held.renewed(fence, live.leaseUntil)
+    return { outcome: 'ok', leaseUntil: new Date(live.leaseUntil) }
   }
 
   async #leave(beats: readonly Beat[], answers: BeatAnswer[]): Promise<void> {

@@ -35,8 +35,9 @@ export class HeldLeases {
         call = { worker, leases: new Map(), until: lease.leaseUntil }
         this.#calls.set(lease.holder, call)
       }
-      if (!call.leases.has(keyOf(lease))) worker.inFlight++
-      call.leases.set(keyOf(lease), { lease, worker, leaseMs, hasLeft: false })
+      const known = call.leases.get(keyOf(lease))
+      if (known === undefined) worker.inFlight++
+      call.leases.set(keyOf(lease), { lease, worker, leaseMs, hasLeft: known?.hasLeft ?? false })
       call.until = Math.max(call.until, lease.leaseUntil)
     }
   }

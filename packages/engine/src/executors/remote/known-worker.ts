@@ -14,6 +14,8 @@ export class KnownWorker {
   seenAt: Instant = 0
   /** It called since the registry was last told. */
   isNews = false
+  /** The registry knows it. */
+  isTold = false
 
   constructor(tenantId: number, id: string) {
     this.tenantId = tenantId

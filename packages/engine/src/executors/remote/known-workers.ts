@@ -38,16 +38,21 @@ export class KnownWorkers {
       else if (!worker.isNews && now - worker.seenAt > FORGET_MS) this.#workers.delete(key)
       if (!worker.isNews && worker.calls.size === 0) continue
       worker.isNews = false
-      const { tenantId, id, queue, inFlight } = worker
-      sightings.push({ tenantId, id, queue, inFlight: Math.max(0, inFlight) })
+      const { tenantId, id, queue, inFlight, isTold } = worker
+      sightings.push({ tenantId, id, queue, inFlight: Math.max(0, inFlight), isNew: !isTold })
     }
     if (sightings.length === 0) return
-    const draining = new Set(
-      (await sawWorkers(db, sightings, { shards, now })).map(({ tenantId, id }) => `${tenantId}.${id}`),
-    )
+    const known = await sawWorkers(db, sightings, { shards, now })
+    const byKey = new Map(known.map((one) => [`${one.tenantId}.${one.id}`, one]))
     for (const { tenantId, id } of sightings) {
+      const found = byKey.get(`${tenantId}.${id}`)
       const worker = this.find(tenantId, id)
-      if (worker) this.drain(worker, draining.has(`${tenantId}.${id}`))
+      // Somebody deleted it, through whichever node: it is there again with its next call.
+      if (found === undefined) this.forget(tenantId, id)
+      else if (worker) {
+        worker.isTold = true
+        this.drain(worker, found.isDraining)
+      }
     }
   }
 

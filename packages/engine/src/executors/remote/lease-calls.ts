@@ -1,7 +1,9 @@
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
+import { renewLeases } from '../../leases/heartbeat.sql.ts'
 import { holderOfCall, holderOfOneCall } from '../../leases/holder.ts'
+import { byLockOrder, type Lease } from '../../leases/lease.ts'
 import { callsWithLeases, leasesOfCalls } from '../../leases/recover.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -9,7 +11,7 @@ import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
 import { TraceParents } from '../http/trace-parent.ts'
-import { type DefinedLease, releaseOf, Startable } from '../startable.ts'
+import { type DefinedLease, Startable, unlessRenewed } from '../startable.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { KnownWorker } from './known-worker.ts'
 import type { LeaseTokens } from './lease-token.ts'
@@ -107,9 +109,10 @@ export class LeaseCalls {
     await this.#goingBack.get(holder)
     const mayNotWait = worker.isDraining || worker.toCancel.length > 0 || this.#isClosed
     if (mayNotWait || this.#deps.held.hasCall(holder)) {
-      const again = requestId === undefined ? [] : await this.#leasesOf(holder)
+      const again = requestId === undefined ? [] : await this.#leasesOf(holder, leaseMs)
       if (mayNotWait || again.length > 0) return this.#answer(worker, again, leaseMs)
     }
+    if (this.#isClosed) return { runs: [] }
     const poll = new Poll(worker, { holder, max, prefetch, leaseMs, mayBeRepeated: requestId !== undefined })
     const isNew = !this.#lines.has(queueId)
     const line = this.#lineOf(queueId, queue)
@@ -124,12 +127,17 @@ export class LeaseCalls {
       const given = await poll.answered
       // Nobody has looked yet whether the call is a repeated one.
       const isUnsure = given.length === 0 && poll.mayBeRepeated && !gone.aborted
-      const answer = await this.#answer(worker, isUnsure ? await this.#leasesOf(holder) : given, leaseMs)
-      if (gone.aborted) this.#takeBack(given)
+      const answer = await this.#answer(worker, isUnsure ? await this.#leasesOf(holder, leaseMs) : given, leaseMs)
+      if (gone.aborted) {
+        this.#takeBack(given)
+        worker.toCancel.push(...(answer.cancelRequested ?? []))
+      }
       return line.claimer.onceWaits ? { ...answer, onceWaiting: true } : answer
     } catch (error) {
       poll.answer([])
-      this.#takeBack(await poll.answered)
+      const given = await poll.answered
+      this.#deps.held.add(worker, leaseMs, given)
+      this.#takeBack(given)
       throw error
     } finally {
       timer?.cancel()
@@ -172,10 +180,25 @@ export class LeaseCalls {
   }
 
   /** What a call holds already. */
-  async #leasesOf(holder: string): Promise<DefinedLease[]> {
+  async #leasesOf(holder: string, leaseMs: number): Promise<DefinedLease[]> {
     const { db } = this.#deps
     const isRepeated = (await callsWithLeases(db, [holder], null)).size > 0
-    return isRepeated ? this.#startable.of(await leasesOfCalls(db, [holder])) : []
+    return isRepeated ? this.#again(await leasesOfCalls(db, [holder]), leaseMs) : []
+  }
+
+  /**
+   * Renewed before they are given out a second time: the node that claimed them may have seen its caller go, and be about to
+   * give them back. What it gives back must not have been renewed.
+   */
+  async #again(leases: readonly Lease[], leaseMs: number): Promise<DefinedLease[]> {
+    const { db, clock } = this.#deps
+    const fences = [...leases].sort(byLockOrder)
+    const live = new Map(
+      (await renewLeases(db, fences, clock.now() + leaseMs)).map((one) => [keyOf(one), one.leaseUntil]),
+    )
+    const renewed = leases.filter((lease) => live.has(keyOf(lease)))
+    for (const lease of renewed) lease.leaseUntil = live.get(keyOf(lease)) ?? lease.leaseUntil
+    return this.#startable.of(renewed)
   }
 
   /** Those whose holder has leases besides those of a claim under way get them: the answer to the first call was lost. */
@@ -183,13 +206,11 @@ export class LeaseCalls {
     const { db } = this.#deps
     const holders = polls.map((poll) => poll.holder)
     const repeated = await callsWithLeases(db, holders, claimedAt)
-    if (repeated.size > 0) {
-      const found = (await leasesOfCalls(db, [...repeated])).filter((lease) => lease.leasedAt !== claimedAt)
-      const leases = await this.#startable.of(found)
-      for (const poll of polls) {
-        const own = leases.filter((lease) => lease.holder === poll.holder)
-        if (own.length > 0) poll.answer(own)
-      }
+    const found = repeated.size === 0 ? [] : await leasesOfCalls(db, [...repeated])
+    for (const poll of polls) {
+      const own = found.filter((lease) => lease.holder === poll.holder && lease.leasedAt !== claimedAt)
+      const leases = own.length === 0 ? [] : await this.#again(own, poll.leaseMs)
+      if (leases.length > 0) poll.answer(leases)
     }
     for (const poll of polls) poll.mayBeRepeated = false
   }
@@ -216,7 +237,7 @@ export class LeaseCalls {
     const own = leases.filter((lease) => this.#deps.held.take(lease))
     const [first] = own
     if (first === undefined) return
-    const back = Promise.all(own.map((lease) => this.#end(releaseOf(lease, now)))).then(() => {
+    const back = Promise.all(own.map((lease) => this.#end(unlessRenewed(lease, now)))).then(() => {
       this.#goingBack.delete(first.holder)
     })
     this.#goingBack.set(first.holder, back)
@@ -229,3 +250,5 @@ export class LeaseCalls {
     if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
   }
 }
+
+const keyOf = ({ jobId, nominalAt }: { jobId: string; nominalAt: Instant }): string => `${jobId}.${nominalAt}`

@@ -9,7 +9,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import { Loop, type Step } from '../../runtime/loop.ts'
 import { readHeads } from '../../shards/pulse.sql.ts'
 import { type Database, UnknownOutcome } from '../../store/database.ts'
-import { type DefinedLease, releaseOf, type Startable } from '../startable.ts'
+import { type DefinedLease, type Startable, unlessRenewed } from '../startable.ts'
 import type { Poll } from './poll.ts'
 
 export interface PollLineDeps {
@@ -20,7 +20,7 @@ export interface PollLineDeps {
   stopping: AbortSignal
   /** Answers those of these calls that have leases besides those of the claim of this instant: they are repeated ones. */
   answerRepeated(polls: Poll[], claimedAt: Instant | null): Promise<void>
-  giveBack(lease: ReturnType<typeof releaseOf>): void
+  giveBack(finish: ReturnType<typeof unlessRenewed>): void
 }
 
 /**
@@ -46,7 +46,7 @@ export class PollLine implements Taker, Step {
     this.queue = queue
     this.#deps = deps
     this.claimer = new Claimer(this)
-    this.loop = new Loop(`lease calls of queue ${queueId}`, this, deps)
+    this.loop = new Loop(`lease calls of queue ${queue}`, this, deps)
     this.lastUsedAt = deps.clock.now()
   }
 
@@ -130,24 +130,38 @@ export class PollLine implements Taker, Step {
     const places = this.#placesOf(wanted.limit, room)
     // Whoever waits is just being looked at, or has been answered: the work is still there.
     if (places.length === 0) return { claimed: [], mayBeMore: true }
-    const { clock, logger } = this.#deps
+    const { clock, giveBack } = this.#deps
     const now = clock.now()
     const polls = new Set(places)
     const unsure = [...polls].filter((poll) => poll.mayBeRepeated)
     for (const poll of polls) poll.isBusy = true
+    // A call that was repeated gets what it had, and what it is given now goes back.
+    const looked = this.#lookAt(unsure, now)
     try {
-      // A call that was repeated gets what it had, and what it is given now goes back.
-      const looking = unsure.length > 0 ? this.#deps.answerRepeated(unsure, now) : Promise.resolve()
-      const looked = looking.catch((error: unknown) => logger.warn('lease calls were not compared', { error }))
       const claimed = await this.#claim(wanted, places, now)
-      await looked
+      const unknown = new Set((await looked) ? [] : unsure.map((poll) => poll.holder))
       if (claimed === null) return { claimed: [], mayBeMore: true }
       this.#hasBacklog = claimed.length >= places.length
       claimed.sort((a, b) => a.turn - b.turn)
-      await this.#give(claimed.map(({ lease }) => lease))
+      const leases = claimed.map(({ lease }) => lease)
+      for (const lease of leases) if (unknown.has(lease.holder)) giveBack(unlessRenewed(lease, clock.now()))
+      await this.#give(leases.filter((lease) => !unknown.has(lease.holder)))
       return { claimed, mayBeMore: this.#hasBacklog }
     } finally {
+      await looked
       for (const poll of polls) poll.isBusy = false
+    }
+  }
+
+  /** False: it is not known which of these calls are repeated ones. */
+  async #lookAt(unsure: Poll[], claimedAt: Instant): Promise<boolean> {
+    const { answerRepeated, logger } = this.#deps
+    try {
+      if (unsure.length > 0) await answerRepeated(unsure, claimedAt)
+      return true
+    } catch (error) {
+      logger.warn('lease calls could not be compared with those before', { queue: this.queue, error })
+      return false
     }
   }
 
@@ -169,7 +183,8 @@ export class PollLine implements Taker, Step {
     } catch (error) {
       if (!(error instanceof UnknownOutcome)) throw error
       const lost = { holders: [...polls].map((poll) => poll.holder), backendPid: error.backendPid }
-      await this.#give(await recoverRemoteLeases(this.#deps, lost, stopping))
+      const found = await recoverRemoteLeases(this.#deps, lost, stopping)
+      await this.#give(found.filter((lease) => lease.leasedAt === now))
       return null
     }
   }
@@ -203,7 +218,7 @@ export class PollLine implements Taker, Step {
     for (const [holder, list] of byHolder) {
       if (this.#polls.get(holder)?.answer(list)) continue
       // Whoever asked is gone: the next one gets them.
-      for (const lease of list) giveBack(releaseOf(lease, clock.now()))
+      for (const lease of list) giveBack(unlessRenewed(lease, clock.now()))
     }
   }
 
