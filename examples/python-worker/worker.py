@@ -73,7 +73,7 @@ class Belfry:
                 with urllib.request.urlopen(request, data, timeout) as answer:
                     return json.loads(answer.read() or "null")
             except urllib.error.HTTPError as error:
-                if error.code not in (408, 429, 502, 503, 504):
+                if error.code not in (408, 429, 500, 502, 503, 504):
                     raise RuntimeError(f"{path}: {error.code} {error.read().decode(errors='replace')}") from None
                 reason, wait = error, float(error.headers.get("Retry-After") or 0)
             except (OSError, ValueError, http.client.HTTPException) as error:  # no connection, a broken one, half an answer

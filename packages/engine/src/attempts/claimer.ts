@@ -17,7 +17,7 @@ export interface Taken {
 /** Where claimed runs go: it says how many it can take, leases them and keeps them. */
 export interface Taker {
   readonly queueId: number
-  /** While runs that may be performed at most once wait for a slot, nothing is leased ahead of it: they would never get one. */
+  /** While runs that may be performed at most once wait, nothing should be leased ahead of a slot: they would never get one. */
   credit(onceWaits: boolean): number
   freeSlots(): number
   wantsMore(): boolean

@@ -113,6 +113,7 @@ export class PollLine implements Taker, Step {
     }
   }
 
+  /** Whoever leases ahead is told that others wait for a slot (`onceWaiting`); his open call is not left without work for it. */
   credit(): number {
     return this.isPaused ? 0 : this.#sum((poll) => poll.max)
   }
