@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Belfry, type Logger, silentLogger } from '@belfry/engine'
 import pg from 'pg'
-import { inject } from 'vitest'
+import { afterAll, beforeAll, inject } from 'vitest'
 import { startServer } from '../src/index.ts'
 
 export interface Answer<Body> {
@@ -80,6 +80,31 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       await pool.query(`drop schema ${schema} cascade`)
       await pool.end()
     },
+  }
+}
+
+/** An installation as one tenant of it sees it, with the installation's key. */
+export interface OneTenant extends Omit<Api, 'belfry' | 'tenant'> {
+  tenantId: number
+  headers: Record<string, string>
+  handle(queue: string, handler: Parameters<Belfry['handle']>[1]): void
+}
+
+/** One node for all tests of a file, which each have a tenant of their own. */
+export function oneNodeForAll(): () => Promise<OneTenant> {
+  let api: Api
+  let tests = 0
+  beforeAll(async () => {
+    api = await startApi()
+  })
+  afterAll(() => api.stop())
+  return async () => {
+    const name = `tenant-${++tests}`
+    const { id } = await api.tenant(name)
+    const headers = { 'belfry-tenant': name }
+    const call: Call = (line, body, more) => api.call(line, body, { ...headers, ...more })
+    const handle: OneTenant['handle'] = (queue, handler) => api.belfry.handle(queue, handler, { tenant: name })
+    return { ...api, call, handle, headers, tenantId: Number(id) }
   }
 }
 

@@ -1,5 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest'
-import { startApi } from './api.ts'
+import { expect, test } from 'vitest'
+import { oneNodeForAll } from './api.ts'
+
+const start = oneNodeForAll()
 
 interface DeadLetter {
   runId: string
@@ -9,10 +11,9 @@ interface DeadLetter {
 }
 
 async function setup({ letters }: { letters: number }) {
-  const api = await startApi()
-  onTestFinished(() => api.stop())
+  const api = await start()
   let works = false
-  api.belfry.handle('moody', () => (works ? 'fine' : Promise.reject(new Error('broken'))))
+  api.handle('moody', () => (works ? 'fine' : Promise.reject(new Error('broken'))))
   const jobs = Array.from({ length: letters }, () => ({ queue: 'moody', payload: 1, retry: { maxAttempts: 1 } }))
   await api.call('POST /v1/jobs/batch', { jobs })
   const list = async () => (await api.call<{ items: DeadLetter[] }>('GET /v1/dead-letters')).body.items

@@ -1,12 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { expect, onTestFinished, test } from 'vitest'
-import { startApi } from './api.ts'
+import { expect, test } from 'vitest'
+import { oneNodeForAll } from './api.ts'
 
-async function setup() {
-  const api = await startApi()
-  onTestFinished(() => api.stop())
-  return api
-}
+const setup = oneNodeForAll()
 
 test('a paused queue keeps its runs until it is resumed, and says why', async () => {
   const t = await setup()
@@ -14,8 +10,8 @@ test('a paused queue keeps its runs until it is resumed, and says why', async ()
   const paused = await t.call('POST /v1/queues/mail/pause', { reason: 'the server moves' })
   expect(paused.body).toMatchObject({ name: 'mail', paused: true, pauseReason: 'the server moves' })
   const ran: string[] = []
-  t.belfry.handle('mail', (run) => void ran.push(run.jobId))
-  t.belfry.handle('other', () => null)
+  t.handle('mail', (run) => void ran.push(run.jobId))
+  t.handle('other', () => null)
   const mail = await t.call<{ jobId: string }>('POST /v1/jobs', { queue: 'mail', payload: 1 })
   const other = await t.call<{ jobId: string }>('POST /v1/jobs', { queue: 'other', payload: 1 })
   const statusOf = async (jobId: string) => (await t.call<{ status: string }>(`GET /v1/jobs/${jobId}`)).body.status
@@ -56,15 +52,15 @@ test('a payload comes back byte for byte with its content type, and is unreadabl
   expect(put).toMatchObject({ status: 201, body: { size: bytes.length } })
   expect(Date.parse(put.body.expiresAt)).toBeGreaterThan(Date.now() + 29 * 86_400_000)
   const got = await fetch(`${t.url}/v1/payloads/${put.body.payloadRef}`, {
-    headers: { authorization: `Bearer ${t.adminKey}` },
+    headers: { authorization: `Bearer ${t.adminKey}`, ...t.headers },
   })
   expect(got.headers.get('content-type')).toBe('image/x-odd; a=b')
   expect(got.headers.get('content-disposition')).toBe('attachment')
   expect(Buffer.from(await got.arrayBuffer()).equals(bytes)).toBe(true)
-  const [row] = await t.query<{ sealed: Buffer }>('select sealed from payloads')
+  const [row] = await t.query<{ sealed: Buffer }>('select sealed from payloads where tenant_id = $1', [t.tenantId])
   expect(row?.sealed.includes('plain words')).toBe(false)
 
-  t.belfry.handle('reads', (run) => run.payload)
+  t.handle('reads', (run) => run.payload)
   expect((await t.call(`DELETE /v1/payloads/${put.body.payloadRef}`)).status).toBe(204)
   expect((await t.call(`GET /v1/payloads/${put.body.payloadRef}`)).body).toMatchObject({ code: 'not_found' })
 })
@@ -86,7 +82,7 @@ test('a secret is written and never read back', async () => {
     expect(JSON.stringify(body)).toContain('token')
     expect(JSON.stringify(body)).not.toContain('hush')
   }
-  const [row] = await t.query<{ sealed: Buffer }>('select sealed from secrets')
+  const [row] = await t.query<{ sealed: Buffer }>('select sealed from secrets where tenant_id = $1', [t.tenantId])
   expect(row?.sealed.includes('hush')).toBe(false)
   expect((await t.call('DELETE /v1/secrets/token')).status).toBe(204)
   expect((await t.call('DELETE /v1/secrets/token')).body).toMatchObject({ status: 404 })
@@ -116,8 +112,8 @@ test('a circuit is listed, and closed by hand', async () => {
   const origin = 'https://broken.example:8443'
   await t.query(
     `insert into circuits (opened_at, probe_at, tenant_id, open_ms, failures, origin, reason)
-     values (now(), now() + interval '1 hour', 1, 10000, 20, $1, 'http_5xx')`,
-    [origin],
+     values (now(), now() + interval '1 hour', $2, 10000, 20, $1, 'http_5xx')`,
+    [origin, t.tenantId],
   )
   const { body } = await t.call<{ items: object[] }>('GET /v1/circuits')
   expect(body.items).toMatchObject([{ origin, state: 'open' }])

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { startApi } from './api.ts'
+import { oneNodeForAll, startApi } from './api.ts'
 
 interface Run {
   id: string
@@ -15,9 +15,16 @@ interface Page<Item> {
   nextCursor: string | null
 }
 
-async function setup() {
+const start = oneNodeForAll()
+
+async function startAlone() {
   const api = await startApi()
   onTestFinished(() => api.stop())
+  return { ...api, handle: api.belfry.handle.bind(api.belfry) }
+}
+
+async function setup(starting: typeof start | typeof startAlone = start) {
+  const api = await starting()
   const started = async (job: object) => {
     const { body } = await api.call<{ jobId: string }>('POST /v1/jobs', { payload: null, ...job })
     const { items } = (await api.call<Page<Run>>(`GET /v1/jobs/${body.jobId}/runs`)).body
@@ -33,7 +40,7 @@ test('whoever waits for a run is answered as soon as it has finished', async () 
     new Promise((resolve) => {
       finish = resolve
     })
-  t.belfry.handle('slow', perform)
+  t.handle('slow', perform)
   const { runId } = await t.started({ queue: 'slow' })
   await expect.poll(async () => (await t.call<Run>(`GET /v1/runs/${runId}`)).body.status).toBe('running')
   const waiting = t.call<Run>(`GET /v1/runs/${runId}?waitMs=30000`)
@@ -52,7 +59,7 @@ test('whoever waits for a run that does not finish is answered after the time wi
 })
 
 test('a node that stops does not wait for those who wait', async () => {
-  const t = await setup()
+  const t = await setup(startAlone)
   const { runId } = await t.started({ queue: 'nobody' })
   const waiting = t.call<Run>(`GET /v1/runs/${runId}?waitMs=30000`)
   // It has arrived when a later request has been answered.
@@ -65,8 +72,8 @@ test('a node that stops does not wait for those who wait', async () => {
 
 test('runs are listed by status, job, queue, failure class and time', async () => {
   const t = await setup()
-  t.belfry.handle('good', () => null)
-  t.belfry.handle('bad', () => Promise.reject(new Error('no')))
+  t.handle('good', () => null)
+  t.handle('bad', () => Promise.reject(new Error('no')))
   const good = await t.started({ queue: 'good' })
   const bad = await t.started({ queue: 'bad', retry: { maxAttempts: 1 } })
   const waits = await t.started({ queue: 'nobody' })
@@ -111,7 +118,7 @@ test('a waiting run can be canceled once, and a failed one retried', async () =>
   expect((await t.call(`POST /v1/runs/${runId}/retry`)).body).toMatchObject({ status: 409, code: 'not_retryable' })
 
   let fails = true
-  t.belfry.handle('moody', (run) => {
+  t.handle('moody', (run) => {
     run.log('trying')
     return fails ? Promise.reject(new Error('not yet')) : 'done'
   })
