@@ -102,8 +102,8 @@ const mayBeCut = ({ method }: FuzzRequest): boolean => method === 'CONNECT'
 
 function remember({ method, target, bytes }: FuzzRequest, { status, body }: RawAnswer, known: Known, stored: Stored) {
   if (status >= 300 || method === 'HEAD') return
-  if (target.startsWith('/v1/jobs/actions') && bytes.includes('"delete"'))
-    for (const jobId of (JSON.parse(body) as { jobIds: string[] }).jobIds) stored.deleted.add(jobId)
+  if (target.startsWith('/v1/jobs/actions') && bytes.includes('"delete"') && body.startsWith('{'))
+    for (const jobId of (JSON.parse(body) as { jobIds?: string[] }).jobIds ?? []) stored.deleted.add(jobId)
   if (method === 'DELETE') stored.deleted.add(/^\/v1\/jobs\/([^/?]+)/.exec(target)?.[1] ?? '')
   if (!body.startsWith('{') || method === 'GET') return
   const made = JSON.parse(body) as Made
