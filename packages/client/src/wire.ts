@@ -535,7 +535,7 @@ export interface LeasedRun {
   labels?: Record<string, string>
   /** What an attempt before this one left last. */
   checkpoint?: unknown
-  /** It is never given to anybody again. */
+  /** Once begun, it is never given to anybody again. */
   atMostOnce?: true
   /** W3C trace context. */
   traceparent: string
@@ -1438,7 +1438,7 @@ export interface PostQueuesByQueueLease {
     leaseMs?: number
     /** Your own name for this call: whoever repeats it gets the same leases again, as far as they are still held. */
     requestId?: string
-    /** How attempts ended, as for `POST /v1/leases/complete`: done first, so that a worker that takes one run after the other needs one call for each. */
+    /** How attempts ended, as for `POST /v1/leases/complete`: done at once, and answered with the call; so a worker that takes one run after the other needs one call for each. */
     results?: Completion[]
     /** How many of `max` would have to wait at the worker; runs of jobs with `delivery: at_most_once` are only given into the others. */
     prefetch?: number
