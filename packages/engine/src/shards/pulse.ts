@@ -46,6 +46,8 @@ export class Pulse implements Step {
   #live = ''
   #nextSweepAt = Number.NEGATIVE_INFINITY
   #forgotAt: Instant
+  /** When the database last answered a pulse of this node. */
+  #answeredAt = Number.NEGATIVE_INFINITY
 
   constructor(deps: PulseDeps) {
     this.#deps = deps
@@ -77,7 +79,10 @@ export class Pulse implements Step {
     const now = clock.observe(answer.now, tookMs)
     await this.#afterOutage(answer, now)
     this.#reown(answer, Math.abs(answer.now - clock.now()) > MAX_JUMP_MS && !ownTime)
-    this.#deps.onAnswer({ ...answer, now }, { shards, queueIds })
+    // After an outage another node may have pulsed before and be about to grant the grace: this pulse may not know of it yet.
+    const isBack = before - this.#answeredAt > OUTAGE_MS
+    this.#answeredAt = clock.now()
+    this.#deps.onAnswer({ ...answer, now, hasExpired: answer.hasExpired && !isBack }, { shards, queueIds })
     await this.#forget(now)
     const nextDeathMs = answer.oldestPulseAt === null ? PULSE_MS : answer.oldestPulseAt + LIVE_MS + 1 - answer.now
     return { waitMs: Math.max(1, Math.min(PULSE_MS, nextDeathMs) - tookMs) }
