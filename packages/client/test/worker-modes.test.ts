@@ -31,7 +31,10 @@ async function historyOf(queue: string, deed: string) {
     ...(isStopped ? { timeout: '1s', retry: { maxAttempts: 1 } } : {}),
   })
   const { status, attempt, failures, result, progress, failureClass, error, attempts } = await finished(client, id)
-  const { items } = await client.runs.logs(id)
+  // A handler's lines are written in batches, perhaps after its end.
+  const lines = async () => (await client.runs.logs(id)).items
+  if (deed === 'logs') await expect.poll(async () => (await lines()).length).toBe(3)
+  const items = await lines()
   return {
     ...{ status, attempt, failures, result, progress, failureClass },
     error: isStopped ? null : error,

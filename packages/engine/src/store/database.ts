@@ -50,7 +50,7 @@ export function isConnectionLost(error: unknown): boolean {
   if (error instanceof BelfryError) return error.code === 'database_unavailable'
   const code = (error as { code?: unknown }).code
   if (typeof code === 'string' && (CONNECTION_LOST.test(code) || LOST_CODES.has(code))) return true
-  return /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout/.test(
+  return /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|^timeout expired$|Query read timeout/.test(
     error.message,
   )
 }
