@@ -1,12 +1,13 @@
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
-import { renewLeases } from '../../leases/heartbeat.sql.ts'
+import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
 import { holderOfCall, holderOfOneCall } from '../../leases/holder.ts'
 import { byLockOrder, type Lease } from '../../leases/lease.ts'
 import { callsWithLeases, leasesOfCalls } from '../../leases/recover.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { pause } from '../../runtime/pause.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
@@ -52,6 +53,7 @@ export interface LeaseAnswer {
 
 /** A queue that nobody asks for any more is no longer watched. */
 const IDLE_LINE_MS = 60_000
+const LOCKED_PAUSE_MS = 20
 
 /** The calls of workers that wait at this node for something to do: a line for each queue. */
 export class LeaseCalls {
@@ -191,13 +193,24 @@ export class LeaseCalls {
    * give them back. What it gives back must not have been renewed.
    */
   async #again(leases: readonly Lease[], leaseMs: number): Promise<DefinedLease[]> {
-    const { db, clock } = this.#deps
-    const fences = [...leases].sort(byLockOrder)
-    const live = new Map(
-      (await renewLeases(db, fences, clock.now() + leaseMs)).map((one) => [keyOf(one), one.leaseUntil]),
-    )
-    const renewed = leases.filter((lease) => live.has(keyOf(lease)))
-    for (const lease of renewed) lease.leaseUntil = live.get(keyOf(lease)) ?? lease.leaseUntil
+    const { db, clock, stopping } = this.#deps
+    const renewed: Lease[] = []
+    let left = [...leases].sort(byLockOrder)
+    while (left.length > 0 && !stopping.aborted) {
+      const until = new Map(
+        (await renewLeases(db, left, clock.now() + leaseMs)).map((one) => [keyOf(one), one.leaseUntil]),
+      )
+      for (const lease of left) {
+        const leaseUntil = until.get(keyOf(lease))
+        if (leaseUntil !== undefined) renewed.push(Object.assign(lease, { leaseUntil }))
+      }
+      const passed = left.filter((lease) => !until.has(keyOf(lease)))
+      if (passed.length === 0) break
+      // Somebody holds their rows, another repetition perhaps; or they are gone.
+      const live = new Set((await lookAtLeases(db, passed)).map(keyOf))
+      left = passed.filter((lease) => live.has(keyOf(lease)))
+      if (left.length > 0) await pause(LOCKED_PAUSE_MS)
+    }
     return this.#startable.of(renewed)
   }
 
