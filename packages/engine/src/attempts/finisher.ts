@@ -1,5 +1,5 @@
 import { lookAtLeases } from '../leases/heartbeat.sql.ts'
-import { byLockOrder, type Fence, isPacked, type PackedLease } from '../leases/lease.ts'
+import { byLockOrder, isPacked, type PackedLease, runKey } from '../leases/lease.ts'
 import type { Receipts } from '../leases/receipts.sql.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -135,16 +135,16 @@ export class Finisher {
           db,
           batch.map((pending) => pending.finish.fence),
         )
-      ).map(keyOf),
+      ).map(runKey),
     )
-    const open = batch.filter((pending) => live.has(keyOf(pending.finish.fence)))
-    const closed = batch.filter((pending) => !live.has(keyOf(pending.finish.fence)))
+    const open = batch.filter((pending) => live.has(runKey(pending.finish.fence)))
+    const closed = batch.filter((pending) => !live.has(runKey(pending.finish.fence)))
     if (closed.length > 0) {
       const known = await lookAtAttempts(
         db,
         closed.map((pending) => pending.finish),
       )
-      for (const pending of closed) pending.settle(known.has(keyOf(pending.finish.fence)) ? 'ok' : 'lease_lost')
+      for (const pending of closed) pending.settle(known.has(runKey(pending.finish.fence)) ? 'ok' : 'lease_lost')
     }
     return open.filter((pending) => {
       // The reaper's fence names the expiry it saw: a lease that was renewed meanwhile is none of its business.
@@ -194,5 +194,3 @@ async function sendPacked(db: Queryable, finishes: readonly Finish[]): Promise<n
   const count = await finishPackedAnswered(db, answered)
   return succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded))
 }
-
-const keyOf = ({ jobId, nominalAt }: Pick<Fence, 'jobId' | 'nominalAt'>): string => `${jobId}.${nominalAt}`

@@ -2,27 +2,25 @@ import { pause } from '../runtime/pause.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Checkpoint, saveCheckpoints } from './checkpoints.sql.ts'
 import { lookAtLeases } from './heartbeat.sql.ts'
-import { byLockOrder } from './lease.ts'
+import { byLockOrder, runKey } from './lease.ts'
 
 const LOCKED_PAUSE_MS = 20
 
 /** Saves what these attempts leave, each of a run of its own, and answers the keys of those whose lease is no longer live. */
 export async function keepCheckpoints(db: Queryable, items: readonly Checkpoint[]): Promise<Set<string>> {
   let left = new Map(
-    [...items].sort((a, b) => byLockOrder(a.fence, b.fence)).map((item) => [keyOf(item.fence), item] as const),
+    [...items].sort((a, b) => byLockOrder(a.fence, b.fence)).map((item) => [runKey(item.fence), item] as const),
   )
   const lost = new Set<string>()
   for (;;) {
-    for (const saved of await saveCheckpoints(db, [...left.values()])) left.delete(keyOf(saved))
+    for (const saved of await saveCheckpoints(db, [...left.values()])) left.delete(runKey(saved))
     if (left.size === 0) return lost
     // Passed over because somebody holds the row, or gone.
     const fences = [...left.values()].map((item) => item.fence)
-    const live = new Set((await lookAtLeases(db, fences)).map(keyOf))
+    const live = new Set((await lookAtLeases(db, fences)).map(runKey))
     for (const key of left.keys()) if (!live.has(key)) lost.add(key)
     left = new Map([...left].filter(([key]) => live.has(key)))
     if (left.size === 0) return lost
     await pause(LOCKED_PAUSE_MS)
   }
 }
-
-const keyOf = ({ jobId, nominalAt }: { jobId: string; nominalAt: number }): string => `${jobId}.${nominalAt}`

@@ -40,6 +40,9 @@ interface Placed {
 export const byLockOrder = (a: Placed, b: Placed): number =>
   a.shard - b.shard || (a.jobId < b.jobId ? -1 : a.jobId > b.jobId ? 1 : a.nominalAt - b.nominalAt)
 
+/** Names a run in the answers of a statement, whatever its attempt. */
+export const runKey = ({ jobId, nominalAt }: Pick<Placed, 'jobId' | 'nominalAt'>): string => `${jobId}.${nominalAt}`
+
 /** A lease that is known to be lost. */
 export const LOST: Instant = 0
 

@@ -6,7 +6,7 @@ import { retryDecision } from '../../job/retry.ts'
 import { OUTCOME } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
-import { byLockOrder, type Fence, type Lease } from '../../leases/lease.ts'
+import { byLockOrder, type Fence, type Lease, runKey } from '../../leases/lease.ts'
 import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -139,18 +139,18 @@ export class Callbacks {
 
   async #extend(batch: Waiting[]): Promise<void> {
     const { db, clock, receipts, stopping } = this.#deps
-    let left = new Map(batch.map((waiting) => [keyOf(waiting.lease), waiting]))
+    let left = new Map(batch.map((waiting) => [runKey(waiting.lease), waiting]))
     while (left.size > 0 && !stopping.aborted) {
       try {
         const fences = [...left.values()].map(({ lease }) => lease).sort(byLockOrder)
         await receipts.makeRows(fences)
         for (const held of await renewLeases(db, fences, clock.now() + FOR_EVER_MS)) {
-          left.get(keyOf(held))?.settle()
-          left.delete(keyOf(held))
+          left.get(runKey(held))?.settle()
+          left.delete(runKey(held))
         }
         if (left.size === 0) return
         // Passed over because somebody holds the row, or ended meanwhile: perhaps by the callback itself.
-        const live = new Set((await lookAtLeases(db, fences)).map(keyOf))
+        const live = new Set((await lookAtLeases(db, fences)).map(runKey))
         for (const [key, { settle }] of left) if (!live.has(key)) settle()
         left = new Map([...left].filter(([key]) => live.has(key)))
       } catch {
@@ -161,8 +161,6 @@ export class Callbacks {
     for (const { settle } of left.values()) settle()
   }
 }
-
-const keyOf = ({ jobId, nominalAt }: Pick<Fence, 'jobId' | 'nominalAt'>): string => `${jobId}.${nominalAt}`
 
 const errorOf = ({ error }: CallbackBody): string =>
   clean(typeof error === 'string' && error !== '' ? error : 'the target reported a failure')

@@ -2,7 +2,7 @@ import { appendLogs, type LogLevel, type LogLine } from '../../leases/attempt-lo
 import type { Checkpoint } from '../../leases/checkpoints.sql.ts'
 import { type HeldLease as Live, lookAtLeases, renewEach } from '../../leases/heartbeat.sql.ts'
 import { keepCheckpoints } from '../../leases/keep-checkpoints.ts'
-import { byLockOrder, type Fence } from '../../leases/lease.ts'
+import { byLockOrder, type Fence, runKey } from '../../leases/lease.ts'
 import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
@@ -78,7 +78,7 @@ export class Heartbeats {
       const now = this.#deps.clock.now()
       const byRun = new Map<string, Renewal[]>()
       for (const renewal of batch) {
-        const key = keyOf(renewal.claim.fence)
+        const key = runKey(renewal.claim.fence)
         byRun.set(key, [...(byRun.get(key) ?? []), renewal])
       }
       // Of one run there may be beats of several attempts, and of one attempt several: each statement names a run once.
@@ -100,7 +100,7 @@ export class Heartbeats {
     await receipts.makeRows(round.flatMap(({ claim }) => held.get(claim.fence)?.lease ?? []))
     const live = new Map<string, Live>()
     await this.#ask(round, now, live)
-    const missing = round.filter(({ claim }) => !live.has(keyOf(claim.fence)))
+    const missing = round.filter(({ claim }) => !live.has(runKey(claim.fence)))
     // Another process may have them in a receipt: reading makes rows of them.
     const elsewhere = missing.filter(({ claim }) => held.get(claim.fence) === null)
     if (elsewhere.length > 0) {
@@ -111,7 +111,7 @@ export class Heartbeats {
       const again = elsewhere.filter(({ claim }) => found.has(leaseKey(claim.fence)))
       if (again.length > 0) await this.#ask(again, now, live)
     }
-    for (const { claim, resolve } of round) resolve(this.#answerOf(claim.fence, live.get(keyOf(claim.fence))))
+    for (const { claim, resolve } of round) resolve(this.#answerOf(claim.fence, live.get(runKey(claim.fence))))
   }
 
   /** A row that somebody holds is passed over: it is live, and is renewed by the next beat. */
@@ -120,9 +120,9 @@ export class Heartbeats {
     const claims = renewals.map(({ claim }) => claim).sort((a, b) => byLockOrder(a.fence, b.fence))
     const fences = claims.map(({ fence }) => fence)
     const untils = claims.map(({ leaseMs }) => now + leaseMs)
-    for (const one of await renewEach(db, fences, untils)) live.set(keyOf(one), one)
-    const passed = fences.filter((fence) => !live.has(keyOf(fence)))
-    if (passed.length > 0) for (const one of await lookAtLeases(db, passed)) live.set(keyOf(one), one)
+    for (const one of await renewEach(db, fences, untils)) live.set(runKey(one), one)
+    const passed = fences.filter((fence) => !live.has(runKey(fence)))
+    if (passed.length > 0) for (const one of await lookAtLeases(db, passed)) live.set(runKey(one), one)
   }
 
   #answerOf(fence: Fence, live: Live | undefined): BeatAnswer {
@@ -148,7 +148,7 @@ export class Heartbeats {
         const progress = beat.progress === undefined ? null : progressJson(beat.progress)
         const one = held.get(beat.claim.fence)
         if (one) one.hasLeft = true
-        items.set(keyOf(beat.claim.fence), { i, item: { fence: beat.claim.fence, value, progress } })
+        items.set(runKey(beat.claim.fence), { i, item: { fence: beat.claim.fence, value, progress } })
       } catch (error) {
         answer.note = `not kept: ${error instanceof Error ? error.message : String(error)}`
       }
@@ -187,5 +187,3 @@ export class Heartbeats {
 /** A worker's clock may be off: lines stay within the days that the run's log is looked for in. */
 const loggedAt = (at: Date | undefined, nominalAt: Instant, now: Instant): Instant =>
   at === undefined ? now : Math.min(now, Math.max(at.getTime(), nominalAt, now - DAY_MS))
-
-const keyOf = ({ jobId, nominalAt }: { jobId: string; nominalAt: Instant }): string => `${jobId}.${nominalAt}`

@@ -1,4 +1,4 @@
-import type { Fence } from '../../leases/lease.ts'
+import { type Fence, runKey } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { DefinedLease } from '../startable.ts'
 import type { KnownWorker } from './known-worker.ts'
@@ -35,15 +35,15 @@ export class HeldLeases {
         call = { worker, leases: new Map(), until: lease.leaseUntil }
         this.#calls.set(lease.holder, call)
       }
-      const known = call.leases.get(keyOf(lease))
+      const known = call.leases.get(runKey(lease))
       if (known === undefined) worker.inFlight++
-      call.leases.set(keyOf(lease), { lease, worker, leaseMs, hasLeft: known?.hasLeft ?? false })
+      call.leases.set(runKey(lease), { lease, worker, leaseMs, hasLeft: known?.hasLeft ?? false })
       call.until = Math.max(call.until, lease.leaseUntil)
     }
   }
 
   get(fence: Fence): HeldLease | null {
-    const held = this.#calls.get(fence.holder)?.leases.get(keyOf(fence))
+    const held = this.#calls.get(fence.holder)?.leases.get(runKey(fence))
     return held?.lease.attempt === fence.attempt ? held : null
   }
 
@@ -52,7 +52,7 @@ export class HeldLeases {
     const held = this.get(fence)
     if (held === null) return null
     const call = this.#calls.get(fence.holder) as HeldCall
-    call.leases.delete(keyOf(fence))
+    call.leases.delete(runKey(fence))
     call.worker.inFlight--
     if (call.leases.size === 0) this.#calls.delete(fence.holder)
     return held
@@ -72,7 +72,7 @@ export class HeldLeases {
 
   /** Who holds this run, of the workers that this node knows. */
   findRun(jobId: string, nominalAt: Instant): HeldLease | null {
-    const key = keyOf({ jobId, nominalAt })
+    const key = runKey({ jobId, nominalAt })
     for (const { leases } of this.#calls.values()) {
       const held = leases.get(key)
       if (held) return held
@@ -88,5 +88,3 @@ export class HeldLeases {
     }
   }
 }
-
-const keyOf = ({ jobId, nominalAt }: { jobId: string; nominalAt: Instant }): string => `${jobId}.${nominalAt}`

@@ -1,13 +1,12 @@
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
-import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
 import { holderOfCall, holderOfOneCall } from '../../leases/holder.ts'
-import { byLockOrder, type Lease } from '../../leases/lease.ts'
+import { keepLeases } from '../../leases/keep-leases.ts'
+import type { Lease } from '../../leases/lease.ts'
 import { callsWithLeases, leasesOfCalls } from '../../leases/recover.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { pause } from '../../runtime/pause.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
@@ -53,7 +52,6 @@ export interface LeaseAnswer {
 
 /** A queue that nobody asks for any more is no longer watched. */
 const IDLE_LINE_MS = 60_000
-const LOCKED_PAUSE_MS = 20
 
 /** The calls of workers that wait at this node for something to do: a line for each queue. */
 export class LeaseCalls {
@@ -194,24 +192,7 @@ export class LeaseCalls {
    */
   async #again(leases: readonly Lease[], leaseMs: number): Promise<DefinedLease[]> {
     const { db, clock, stopping } = this.#deps
-    const renewed: Lease[] = []
-    let left = [...leases].sort(byLockOrder)
-    while (left.length > 0 && !stopping.aborted) {
-      const until = new Map(
-        (await renewLeases(db, left, clock.now() + leaseMs)).map((one) => [keyOf(one), one.leaseUntil]),
-      )
-      for (const lease of left) {
-        const leaseUntil = until.get(keyOf(lease))
-        if (leaseUntil !== undefined) renewed.push(Object.assign(lease, { leaseUntil }))
-      }
-      const passed = left.filter((lease) => !until.has(keyOf(lease)))
-      if (passed.length === 0) break
-      // Somebody holds their rows, another repetition perhaps; or they are gone.
-      const live = new Set((await lookAtLeases(db, passed)).map(keyOf))
-      left = passed.filter((lease) => live.has(keyOf(lease)))
-      if (left.length > 0) await pause(LOCKED_PAUSE_MS)
-    }
-    return this.#startable.of(renewed)
+    return this.#startable.of(await keepLeases(db, leases, () => clock.now() + leaseMs, stopping))
   }
 
   /** Those whose holder has leases besides those of a claim under way get them: the answer to the first call was lost. */
@@ -263,5 +244,3 @@ export class LeaseCalls {
     if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
   }
 }
-
-const keyOf = ({ jobId, nominalAt }: { jobId: string; nominalAt: Instant }): string => `${jobId}.${nominalAt}`

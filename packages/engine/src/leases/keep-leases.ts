@@ -1,0 +1,31 @@
+import type { Instant } from '../runtime/clock.ts'
+import { pause } from '../runtime/pause.ts'
+import type { Queryable } from '../store/database.ts'
+import { lookAtLeases, renewLeases } from './heartbeat.sql.ts'
+import { byLockOrder, type Lease, runKey } from './lease.ts'
+
+const LOCKED_PAUSE_MS = 20
+
+/** Renews these leases and answers those that were live. One whose row somebody holds is waited for. */
+export async function keepLeases(
+  db: Queryable,
+  leases: readonly Lease[],
+  until: () => Instant,
+  stopping: AbortSignal,
+): Promise<Lease[]> {
+  const kept: Lease[] = []
+  let left = [...leases].sort(byLockOrder)
+  while (left.length > 0 && !stopping.aborted) {
+    const renewed = new Map((await renewLeases(db, left, until())).map((one) => [runKey(one), one.leaseUntil]))
+    for (const lease of left) {
+      const leaseUntil = renewed.get(runKey(lease))
+      if (leaseUntil !== undefined) kept.push(Object.assign(lease, { leaseUntil }))
+    }
+    const passed = left.filter((lease) => !renewed.has(runKey(lease)))
+    if (passed.length === 0) break
+    const live = new Set((await lookAtLeases(db, passed)).map(runKey))
+    left = passed.filter((lease) => live.has(runKey(lease)))
+    if (left.length > 0) await pause(LOCKED_PAUSE_MS)
+  }
+  return kept
+}
