@@ -290,7 +290,7 @@ export interface Job {
   schedule: {
     /** Of a one-off. */
     runAt?: string
-    cron?: string
+    cron?: string | string[]
     every?: string
     timezone?: string
     /** The first instant that may fire; of an interval, where it is counted from. */

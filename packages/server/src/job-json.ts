@@ -26,7 +26,7 @@ function recurringJson(schedule: Recurring): JobJson['schedule'] {
   const { timezone, endAt, catchUp } = schedule
   const startAt = 'cron' in schedule ? schedule.startAt : schedule.anchor
   return {
-    ...('cron' in schedule ? { cron: schedule.cron } : { every: schedule.every }),
+    ...('cron' in schedule ? { cron: cronJson(schedule.cron) } : { every: schedule.every }),
     timezone,
     ...(startAt === undefined ? {} : { startAt: new Date(startAt) }),
     ...(endAt === undefined ? {} : { endAt: new Date(endAt) }),
@@ -35,6 +35,8 @@ function recurringJson(schedule: Recurring): JobJson['schedule'] {
       : { catchUp: { policy: catchUp.policy, window: duration(catchUp.windowMs), max: catchUp.max } }),
   }
 }
+
+const cronJson = (cron: string | readonly string[]): string | string[] => (typeof cron === 'string' ? cron : [...cron])
 
 function retryJson(retry: JobView['retry']): JobJson['retry'] {
   if (retry === null) return null

@@ -75,28 +75,62 @@ export type Backoff =
   /** The last delay holds for all further failures. */
   | { type: 'list'; delaysMs: readonly number[]; jitter: number }
 
-/** When a recurring job fires. Its canonical text is its identity, so millions of jobs share few schedules. */
+/** When a recurring job fires, as somebody asked for it. What is left out has its default. */
 export type ScheduleSpec = CronSpec | IntervalSpec
 
-export interface CronSpec {
-  cron: string
+/**
+ * A schedule that stands on its own: `H` has become numbers, and calendars the days they hold. Its canonical text is its
+ * identity, so millions of jobs share few schedules.
+ */
+export type ResolvedSpec = CronSpec<ResolvedExclusion> | IntervalSpec<ResolvedExclusion>
+
+interface Recurring<Excluded> {
   timezone: string
-  /** The first instant that may fire. */
-  startAt?: Instant
   /** The first instant that may no longer fire. */
   endAt?: Instant
+  exclude?: readonly Excluded[]
+  /** A time on an excluded day moves to the next day that is not, at the same time of day; without it, it does not fire. */
+  onExcluded?: 'next_business_day'
   catchUp?: CatchUp
 }
 
-export interface IntervalSpec {
+export interface CronSpec<Excluded = Exclusion> extends Recurring<Excluded> {
+  /** Canonical; several fire whenever one of them does. */
+  cron: string | readonly string[]
+  /** The first instant that may fire. */
+  startAt?: Instant
+  dst?: DstPolicy
+}
+
+export interface IntervalSpec<Excluded = Exclusion> extends Recurring<Excluded> {
   /** ISO 8601, canonical. */
   every: string
-  timezone: string
   /** The first fire time; all others are counted from it. */
   anchor: Instant
-  endAt?: Instant
+  /** How many fire times there are in all. */
   count?: number
-  catchUp?: CatchUp
+}
+
+/** What happens to local times that a change of the clocks leaves out, or repeats. The hour field decides what is usual. */
+export interface DstPolicy {
+  gap?: 'after' | 'skip'
+  overlap?: 'first' | 'last' | 'both'
+}
+
+/** Dates are `2026-12-25`, whole days in the schedule's zone; `to` is the last of them. Instants are half-open. */
+type FixedExclusion =
+  | { date: string }
+  | { from: string; to: string }
+  | { fromAt: Instant; toAt: Instant }
+  | { cron: string }
+
+export type Exclusion = FixedExclusion | { calendar: string }
+export type ResolvedExclusion = FixedExclusion | Calendar
+
+/** The days on which a tenant does not work: dates, and the weekdays (0 is Sunday) that never are business days. */
+export interface Calendar {
+  days: readonly string[]
+  weekend: readonly number[]
 }
 
 export interface CatchUp {

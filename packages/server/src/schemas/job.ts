@@ -12,7 +12,7 @@ export const jobStatus = Type.Enum(['active', 'paused', 'completed', 'canceled',
 const schedule = Type.Object(
   {
     runAt: Type.Optional(instant('Of a one-off.')),
-    cron: Type.Optional(Type.String()),
+    cron: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
     every: Type.Optional(Type.String()),
     timezone: Type.Optional(Type.String()),
     startAt: Type.Optional(instant('The first instant that may fire; of an interval, where it is counted from.')),
