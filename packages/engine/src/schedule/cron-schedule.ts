@@ -35,7 +35,7 @@ export class CronSchedule implements Schedule {
   readonly #startAt: Instant
   readonly #endAt: Instant
 
-  constructor(spec: CronSpec) {
+  constructor(spec: Pick<CronSpec, 'cron' | 'timezone' | 'startAt' | 'endAt'>) {
     this.#expression = canonicalCron(spec.cron)
     this.#zone = zoneOf(spec.timezone).name
     this.#startAt = spec.startAt ?? 0

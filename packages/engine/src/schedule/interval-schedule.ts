@@ -22,7 +22,7 @@ export class IntervalSchedule implements Schedule {
   readonly #endAt: Instant
   readonly #indexes: number
 
-  constructor(spec: IntervalSpec) {
+  constructor(spec: Omit<IntervalSpec, 'exclude'>) {
     this.#duration = readInterval(spec.every)
     this.#zone = zoneOf(spec.timezone)
     this.#anchor = spec.anchor

@@ -1,4 +1,4 @@
-import { type CatchUp, DEFAULT_CATCH_UP, type ScheduleSpec } from '../job/definition.ts'
+import { type CatchUp, DEFAULT_CATCH_UP, type ResolvedSpec, type ScheduleSpec } from '../job/definition.ts'
 import { hash64 } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 
@@ -18,7 +18,7 @@ export interface Schedule {
 export const END_OF_TIME: Instant = 253_402_300_800_000
 
 /** The one text of a schedule: fixed order of keys, defaults left out. */
-export function canonicalSchedule(spec: ScheduleSpec): string {
+export function canonicalSchedule(spec: ResolvedSpec | ScheduleSpec): string {
   const catchUp = spec.catchUp === undefined ? undefined : canonicalCatchUp(spec.catchUp)
   // JSON leaves out what is undefined.
   if ('cron' in spec) {
@@ -29,7 +29,7 @@ export function canonicalSchedule(spec: ScheduleSpec): string {
   return JSON.stringify({ every, timezone, anchor, endAt, count, catchUp })
 }
 
-export function scheduleId(spec: ScheduleSpec): string {
+export function scheduleId(spec: ResolvedSpec | ScheduleSpec): string {
   return hash64(canonicalSchedule(spec))
 }
 
