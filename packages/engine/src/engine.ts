@@ -38,6 +38,7 @@ import { Registry } from './shards/registry.sql.ts'
 import { ALL_ROLES, type Role } from './shards/roles.ts'
 import { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database } from './store/database.ts'
+import { Calendars } from './tenants/calendars.sql.ts'
 import { Quotas } from './tenants/quotas.sql.ts'
 import { purgeWorkers } from './tenants/worker-rows.sql.ts'
 import { TimerReader } from './timers/timer-reader.ts'
@@ -106,6 +107,7 @@ export class Engine {
   readonly http: HttpSide
   readonly httpQueues: HttpQueues
   readonly quotas: Quotas
+  readonly calendars: Calendars
   readonly admin: Admin
   readonly #receipts: Receipts
   readonly #notifier: Notifier
@@ -141,6 +143,7 @@ export class Engine {
     })
     db.onMissingPartition(() => this.partitioner.ensure())
     const schedules = new Schedules(db.aside)
+    this.calendars = new Calendars({ db, clock })
     const definitions = new Definitions(db)
     const receipts = new Receipts(db)
     this.#receipts = receipts

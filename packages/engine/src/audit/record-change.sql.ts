@@ -5,7 +5,16 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 /** What can be changed, as it stands in `job_changes.subject`. */
-export const SUBJECT = { job: 0, queue: 1, api_key: 2, tenant: 3, secret: 4, run: 5, signing_key: 6 } as const
+export const SUBJECT = {
+  job: 0,
+  queue: 1,
+  api_key: 2,
+  tenant: 3,
+  secret: 4,
+  run: 5,
+  signing_key: 6,
+  calendar: 7,
+} as const
 
 export type Subject = keyof typeof SUBJECT
 

@@ -12,7 +12,7 @@ const READABLE_TABLES = [
   ...['jobs', 'specs', 'timers', 'runs', 'attempts', 'dead_letters', 'skips', 'job_changes', 'queues', 'tenants'],
   ...['run_payloads'],
   ...['receipts', 'packed_runs'],
-  ...['workers', 'checkpoints'],
+  ...['workers', 'checkpoints', 'calendars'],
 ] as const
 
 /** Somebody else made or granted the same at this moment. */

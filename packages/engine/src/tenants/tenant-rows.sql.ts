@@ -86,6 +86,7 @@ const DELETE = statement(
   `with keys as (delete from belfry.api_keys k where k.tenant_id = $1),
    secrets as (delete from belfry.secrets s where s.tenant_id = $1),
    signing_keys as (delete from belfry.signing_keys s where s.tenant_id = $1),
+   calendars as (delete from belfry.calendars c where c.tenant_id = $1),
    circuits as (delete from belfry.circuits c where c.tenant_id = $1)
    delete from belfry.tenants t where t.id = $1`,
 )
