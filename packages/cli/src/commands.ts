@@ -1,6 +1,9 @@
 import type { Command } from './command/command.ts'
 import { listDeadLetters } from './commands/dlq/list.ts'
 import { redrive } from './commands/dlq/redrive.ts'
+import { importCrontab } from './commands/import/crontab.ts'
+import { importEventBridge } from './commands/import/eventbridge.ts'
+import { importK8sCronJob } from './commands/import/k8s-cronjob.ts'
 import { cancelJob } from './commands/jobs/cancel.ts'
 import { createJob } from './commands/jobs/create.ts'
 import { getJob } from './commands/jobs/get.ts'
@@ -37,6 +40,9 @@ export const COMMANDS: readonly Command[] = [
   pauseJob,
   resumeJob,
   triggerJob,
+  importCrontab,
+  importK8sCronJob,
+  importEventBridge,
   listRuns,
   getRun,
   retryRun,

@@ -1,0 +1,54 @@
+/** The fields of a job, as the API takes them. */
+export type JobFields = Readonly<Record<string, unknown>>
+
+/** One entry of a foreign file: where it stands, what it says, and what becomes of it. */
+export interface Entry {
+  /** `line 12`, `document 2`. */
+  place: string
+  /** What tells it apart for whoever knows the file. */
+  source: string
+  plan: Plan
+}
+
+export type Plan =
+  | {
+      kind: 'job'
+      name: string
+      job: JobFields
+      /** It exists there but does not run: it is paused here. */
+      isSuspended: boolean
+      /** What will not be as it was, a sentence each. */
+      differences: readonly string[]
+    }
+  | { kind: 'refused'; reason: string }
+
+export interface Read {
+  entries: readonly Entry[]
+  /** What is in the file, is no schedule, and was passed over. */
+  passedOver: readonly string[]
+}
+
+export interface ReadOptions {
+  queue: string
+  /** For entries that name no zone of their own. */
+  timezone?: string
+}
+
+/** Why one entry cannot be taken over; the others still can. */
+export class NotTaken extends Error {}
+
+/** Reads one entry; whatever is wrong with it concerns it alone. */
+export function readEntry(place: string, source: string, plan: () => Plan): Entry {
+  try {
+    return { place, source, plan: plan() }
+  } catch (error) {
+    if (error instanceof NotTaken) return { place, source, plan: { kind: 'refused', reason: error.message } }
+    throw error
+  }
+}
+
+export const workDiffers = (what: string, queue: string): string =>
+  `${what} become work for the queue ${queue}: a worker has to run them`
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
