@@ -17,6 +17,7 @@ const LAYERS = [
   ['promotion'],
   ['attempts'],
   ['intake'],
+  ['backfill'],
   ['executors'],
   ['lookup'],
   ['top-level files'],

@@ -13,6 +13,8 @@ export interface WakeListener {
   onWaiting(shard: number, dueAt: Instant): void
   /** A leased run shall stop. */
   onCancel(jobId: string, nominalAt: Instant): void
+  /** A backfill of the job may go on. */
+  onBackfill(jobId: string): void
 }
 
 /** One message, coalesced: per queue and level the lowest turn, per shard the lowest due time. */
@@ -21,6 +23,7 @@ export interface WakeMessage {
   timers?: [shard: number, dueAt: Instant][]
   waiting?: [shard: number, dueAt: Instant][]
   cancel?: [jobId: string, nominalAt: Instant][]
+  backfills?: [jobId: string][]
 }
 
 export const channelOf = (schema: string): string => `${schema}_wake`
@@ -30,6 +33,7 @@ const NOTIFY = statement('notify', 'select pg_notify($1, $2)')
 /** A notification holds less than 8,000 bytes; whatever does not fit is found by the sweep. */
 const MAX_MESSAGE_BYTES = 7_500
 const MAX_CANCELS = 50
+const MAX_BACKFILLS = 50
 
 /** Tells this node's own loops at once, and gathers what the others should hear. */
 export class Wakeups {
@@ -38,6 +42,7 @@ export class Wakeups {
   readonly #timers = new Map<number, Instant>()
   readonly #waiting = new Map<number, Instant>()
   #cancels: [string, Instant][] = []
+  readonly #backfills = new Set<string>()
 
   listen(listener: WakeListener): void {
     this.#listener = listener
@@ -67,17 +72,22 @@ export class Wakeups {
     if (this.#cancels.length < MAX_CANCELS) this.#cancels.push([jobId, nominalAt])
   }
 
+  backfill(jobId: string): void {
+    this.#listener?.onBackfill(jobId)
+    if (this.#backfills.size < MAX_BACKFILLS) this.#backfills.add(jobId)
+  }
+
   /** What was gathered since the last call, as one message for the other nodes; null if nothing was. */
   take(): string | null {
-    if (this.#ready.size + this.#timers.size + this.#waiting.size + this.#cancels.length === 0) return null
+    const gathered = [this.#ready, this.#timers, this.#waiting, this.#backfills]
+    if (this.#cancels.length === 0 && gathered.every(({ size }) => size === 0)) return null
     const message: WakeMessage = {}
     if (this.#ready.size > 0) message.ready = [...this.#ready.values()]
     if (this.#timers.size > 0) message.timers = [...this.#timers]
     if (this.#waiting.size > 0) message.waiting = [...this.#waiting]
     if (this.#cancels.length > 0) message.cancel = this.#cancels
-    this.#ready.clear()
-    this.#timers.clear()
-    this.#waiting.clear()
+    if (this.#backfills.size > 0) message.backfills = [...this.#backfills].map((jobId) => [jobId])
+    for (const one of gathered) one.clear()
     this.#cancels = []
     const text = JSON.stringify(message)
     return text.length <= MAX_MESSAGE_BYTES
@@ -109,6 +119,7 @@ export class Wakeups {
     for (const item of listOf(message.timers)) this.#listener?.onTimer(Number(item[0]), Number(item[1]))
     for (const item of listOf(message.waiting)) this.#listener?.onWaiting(Number(item[0]), Number(item[1]))
     for (const item of listOf(message.cancel)) this.#listener?.onCancel(String(item[0]), Number(item[1]))
+    for (const item of listOf(message.backfills)) this.#listener?.onBackfill(String(item[0]))
   }
 }
 

@@ -13,6 +13,7 @@ const READABLE_TABLES = [
   ...['run_payloads'],
   ...['receipts', 'packed_runs'],
   ...['workers', 'checkpoints', 'calendars'],
+  ...['backfills', 'backfill_runs'],
 ] as const
 
 /** Somebody else made or granted the same at this moment. */

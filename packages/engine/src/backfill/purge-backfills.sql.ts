@@ -1,0 +1,24 @@
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/** One at a time: it may have made as many runs as a backfill may. */
+const PURGE = statement(
+  'purge_backfill',
+  `with old as (
+     select b.shard, b.id, b.job_id, b.from_nominal, b.to_nominal from belfry.backfills b
+     where b.ended_at < to_timestamp($1::float8 / 1000) order by b.ended_at limit 1 for update skip locked
+   ), runs as (
+     delete from belfry.backfill_runs o using old
+     where o.shard = old.shard and o.job_id = old.job_id and o.nominal_at >= old.from_nominal and o.nominal_at < old.to_nominal and o.backfill_id = old.id
+   )
+   delete from belfry.backfills b using old where b.shard = old.shard and b.id = old.id`,
+)
+
+/** For one call: the rest is for the next one. */
+const MAX_PURGED = 1_000
+
+/** Removes those that ended before: the history of their runs is gone too. */
+export async function purgeBackfills(db: Queryable, before: Instant): Promise<void> {
+  for (let i = 0; i < MAX_PURGED; i++) if ((await db.execute(PURGE, [before])) === 0) return
+}
