@@ -3,11 +3,14 @@ import { Finisher } from './attempts/finisher.ts'
 import { Reaper } from './attempts/reaper.sql.ts'
 import { RunChanges } from './attempts/run-changes.sql.ts'
 import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
+import { Backfiller } from './backfill/backfiller.ts'
+import { Backfills } from './backfill/backfills.ts'
+import { purgeBackfills } from './backfill/purge-backfills.sql.ts'
+import type { EngineDeps } from './engine-deps.ts'
 import type { Handler } from './executors/handlers/handler-pool.ts'
 import { Handlers } from './executors/handlers/handlers.ts'
 import type { Judge } from './executors/handlers/judge.ts'
 import { Keeper } from './executors/handlers/keeper.ts'
-import type { HttpSettings } from './executors/http/http-executor.ts'
 import { HttpQueues } from './executors/http/http-queues.sql.ts'
 import { judgeHttp } from './executors/http/judge-http.ts'
 import { RemoteWorkers } from './executors/remote/remote-workers.ts'
@@ -24,12 +27,11 @@ import { Receipts } from './leases/receipts.sql.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
+import { BlockedWaker } from './ready/blocked-waker.ts'
 import { Turns } from './ready/turn.ts'
 import { Waker } from './ready/waker.ts'
 import type { Clock, Instant } from './runtime/clock.ts'
-import type { Logger } from './runtime/logger.ts'
 import { Loop } from './runtime/loop.ts'
-import type { Random } from './runtime/random.ts'
 import { DAY_MS } from './schedule/duration.ts'
 import { Notifier } from './shards/notifier.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
@@ -42,31 +44,6 @@ import { Calendars } from './tenants/calendars.sql.ts'
 import { Quotas } from './tenants/quotas.sql.ts'
 import { purgeWorkers } from './tenants/worker-rows.sql.ts'
 import { TimerReader } from './timers/timer-reader.ts'
-
-export interface EngineDeps {
-  db: Database
-  clock: Clock
-  random: Random
-  logger: Logger
-  shards: number
-  leaseMs: number
-  cancelGraceMs: number
-  historyDays: number
-  /** Days of history that are made before they come. */
-  daysAhead?: number
-  /** True with a manual clock: its time counts, not the database's. */
-  ownTime: boolean
-  /** All unless given. */
-  roles?: readonly Role[]
-  /** Where this node is reached, for people who look at the fleet. */
-  address?(): string | null
-  /** What is sealed in the database is sealed with it. A made one that nobody else knows unless given. */
-  vaultKey?: Uint8Array
-  allowPrivateTargets?: boolean
-  /** What callback URLs begin with. */
-  publicUrl?(): string
-  http?: HttpSettings
-}
 
 /** Statements of one kind run on a few connections at once, so that both sides keep their cores busy. */
 const FINISH_LANES = 2
@@ -93,6 +70,7 @@ export class Engine {
   readonly intake: Intake
   readonly jobChanges: JobChanges
   readonly runChanges: RunChanges
+  readonly backfills: Backfills
   readonly handlers: Handlers
   /** Runs that workers elsewhere perform. */
   readonly remote: RemoteWorkers
@@ -100,6 +78,8 @@ export class Engine {
   readonly reader: TimerReader
   readonly promoter: Promoter
   readonly waker: Waker
+  readonly backfiller: Backfiller
+  readonly blockedWaker: BlockedWaker
   readonly reaper: Reaper
   readonly keeper: Keeper
   readonly pulse: Pulse
@@ -117,6 +97,8 @@ export class Engine {
   readonly #readerLoop: Loop
   readonly #promoterLoops: Loop[]
   readonly #wakerLoop: Loop
+  readonly #backfillerLoop: Loop
+  readonly #blockedWakerLoop: Loop
   readonly #reaperLoop: Loop
   readonly #httpQueuesLoop: Loop
   readonly #remoteLoop: Loop
@@ -148,7 +130,14 @@ export class Engine {
     const receipts = new Receipts(db)
     this.#receipts = receipts
     this.finisher = new Finisher(
-      { db, receipts, logger, ensurePartitions: () => this.partitioner.ensure() },
+      {
+        db,
+        receipts,
+        logger,
+        onGone: (id) => this.blockedWaker.look(id),
+        ensurePartitions: () => this.partitioner.ensure(),
+        onEnded: (jobId) => this.backfiller.ended(jobId),
+      },
       { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
     )
     this.handlers = new Handlers({
@@ -182,9 +171,37 @@ export class Engine {
       stopping,
       onNewWorker: () => this.#remoteLoop.wake(),
     })
-    this.intake = new Intake({ db, clock, random, registry: this.registry, schedules, turns, wakeups, shards })
-    this.jobChanges = new JobChanges({ db, clock, wakeups, schedules, turns, shards, cancelGraceMs })
-    this.runChanges = new RunChanges({ db, clock, wakeups, turns, cancelGraceMs })
+    this.intake = new Intake({
+      db,
+      clock,
+      random,
+      registry: this.registry,
+      schedules,
+      calendars: this.calendars,
+      turns,
+      wakeups,
+      shards,
+    })
+    this.jobChanges = new JobChanges({
+      db,
+      clock,
+      wakeups,
+      schedules,
+      calendars: this.calendars,
+      turns,
+      shards,
+      cancelGraceMs,
+    })
+    this.runChanges = new RunChanges({
+      db,
+      clock,
+      wakeups,
+      turns,
+      cancelGraceMs,
+      onGone: (id) => this.blockedWaker.look(id),
+    })
+    this.backfills = new Backfills({ db, clock, random, schedules, wakeups, cancelGraceMs })
+    this.backfiller = new Backfiller({ db, clock, logger, schedules, turns, registry: this.registry, wakeups })
     this.reader = new TimerReader({ db, clock, onRead: () => this.#wakePromoters() })
     const alone = new PromoteAlone({
       db,
@@ -192,6 +209,7 @@ export class Engine {
       wakeups,
       schedules,
       turns,
+      cancelGraceMs,
       plan: (tx, timer) => planJob(tx, { clock, intake: this.intake }, timer),
     })
     this.promoter = new Promoter({
@@ -214,6 +232,14 @@ export class Engine {
       clock,
       turns,
       onReady: (run) => wakeups.ready(run),
+    })
+    this.blockedWaker = new BlockedWaker({
+      db,
+      clock,
+      turns,
+      onNews: () => this.#blockedWakerLoop.wake(),
+      onReady: (run) => wakeups.ready(run),
+      onWaiting: (shard, dueAt) => wakeups.waiting(shard, dueAt),
     })
     this.reaper = new Reaper({ db, finisher: this.finisher, definitions, turns, wakeups, random })
     this.keeper = new Keeper({ db, clock, logger, receipts, leaseMs, pools: () => this.handlers.pools })
@@ -262,12 +288,14 @@ export class Engine {
     this.#readerLoop = loop('timer reader', this.reader)
     this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, this.promoter))
     this.#wakerLoop = loop('waker', this.waker)
+    this.#backfillerLoop = loop('backfiller', this.backfiller)
+    this.#blockedWakerLoop = loop('waker of blocked runs', this.blockedWaker)
     this.#reaperLoop = loop('reaper', { runOnce: () => this.#reap() })
     this.#httpQueuesLoop = loop('HTTP queues', this.httpQueues)
     this.#remoteLoop = loop('remote workers', this.remote)
     const ofRole: Record<Role, Loop[]> = {
       api: [this.#remoteLoop],
-      promoter: [this.#readerLoop, ...this.#promoterLoops, this.#wakerLoop, this.#reaperLoop],
+      promoter: [this.#readerLoop, ...this.#promoterLoops, this.#wakerLoop, this.#backfillerLoop, this.#reaperLoop],
       dispatcher: [this.#httpQueuesLoop, loop('circuits', this.http.circuits)],
       archivist: [
         loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
@@ -279,6 +307,7 @@ export class Engine {
       loop('keeper', this.keeper),
       loop('notifier', this.#notifier),
       loop('partitioner', this.partitioner),
+      this.#blockedWakerLoop,
       ...[...new Set(roles)].flatMap((role) => ofRole[role]),
     ]
     const dispatches = roles.includes('dispatcher')
@@ -298,6 +327,10 @@ export class Engine {
       onCancel: (jobId, nominalAt) => {
         this.keeper.cancel(jobId, nominalAt)
         this.remote.cancel(jobId, nominalAt)
+      },
+      onBackfill: (jobId) => {
+        if (this.backfiller.tell(jobId)) this.#backfillerLoop.wake()
+        this.blockedWaker.look(jobId)
       },
     })
   }
@@ -323,6 +356,7 @@ export class Engine {
   /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
   async purge(): Promise<{ waitMs: number }> {
     await purgeRunPayloads(this.db, this.clock.now() - this.#historyDays * DAY_MS)
+    await purgeBackfills(this.db, this.clock.now() - this.#historyDays * DAY_MS)
     await purgeWorkers(this.db, this.clock.now() - DAY_MS)
     await purgeCheckpoints(this.db)
     return this.http.purge()
@@ -360,6 +394,7 @@ export class Engine {
   #own(shards: number[]): void {
     this.reader.own(shards)
     this.waker.own(shards)
+    this.backfiller.own(shards)
     this.#readerLoop.wake()
   }
 
@@ -378,6 +413,8 @@ export class Engine {
       if (waiting <= answer.now) this.#wakerLoop.wake()
     })
     if (toRead) this.#readerLoop.wake()
+    if (this.backfiller.saw(answer.backfilledJobs)) this.#backfillerLoop.wake()
+    for (const jobId of answer.toWake) this.blockedWaker.look(jobId)
     asked.queueIds.forEach((queueId, i) => {
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
       this.remote.calls.sweep(queueId, answer.heads[i] ?? [])

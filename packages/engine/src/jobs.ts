@@ -1,6 +1,6 @@
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import type { Engine } from './engine.ts'
-import type { JobStatus } from './intake/job-changes.ts'
+import type { JobStatus, Missed, Triggered } from './intake/job-changes.ts'
 import type { JobInput } from './intake/job-input.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import type { Created } from './intake/put-prepared.ts'
@@ -82,13 +82,19 @@ export class Jobs {
     return this.#engine.jobChanges.pause(jobId, reason ?? null, 'library')
   }
 
-  /** Goes on from now. */
-  resume(jobId: string): Promise<{ status: JobStatus }> {
-    return this.#engine.jobChanges.resume(jobId, 'library')
+  /** Goes on from now; or with `missed: 'catch_up'` makes up for what fell into the pause, as after an outage. */
+  async resume(jobId: string, options: { missed?: Missed } = {}): Promise<{ status: JobStatus }> {
+    return this.#engine.jobChanges.resume(jobId, 'library', readMissed(options))
   }
 
-  /** One run now, beside the schedule; for it alone with another payload, or beside a run that is alive. */
-  async trigger(jobId: string, options: TriggerOptions = {}): Promise<{ runId: string }> {
+  /** One run now, beside the schedule; for it alone with another payload, or under another overlap policy. */
+  async trigger(jobId: string, options: TriggerOptions = {}): Promise<Triggered> {
     return this.#engine.jobChanges.trigger(jobId, 'library', understandTrigger(options))
   }
+}
+
+export function readMissed(options: { missed?: Missed }): Missed {
+  const { missed = 'skip' } = checkedOptions(options, ['missed'])
+  if (missed !== 'skip' && missed !== 'catch_up') throw invalidArgument('missed', 'must be skip or catch_up')
+  return missed
 }

@@ -2,12 +2,13 @@ import { type ChangeView, listChanges } from './audit/list-changes.sql.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { BelfryError } from './errors.ts'
 import { shownHttp } from './intake/http-input.ts'
-import type { JobStatus } from './intake/job-changes.ts'
+import type { JobStatus, Missed, Triggered } from './intake/job-changes.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import type { Created } from './intake/put-prepared.ts'
 import { Complaints, isRecord, readText } from './intake/understand-fields.ts'
 import { type TriggerOptions, understandTrigger } from './intake/understand-trigger.ts'
 import { type HttpTarget, queueKindOf } from './job/definition.ts'
+import { readMissed } from './jobs.ts'
 import { getJob } from './lookup/get-job.sql.ts'
 import type { JobView, JobViewStatus } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
@@ -113,14 +114,15 @@ export class TenantJobs {
     return this.#scope.engine.jobChanges.pause(jobId, reason, this.#scope.caller.actor)
   }
 
-  /** Goes on from now. */
-  async resume(jobId: string): Promise<{ status: JobStatus }> {
+  /** Goes on from now; or with `missed: 'catch_up'` makes up for what fell into the pause, as after an outage. */
+  async resume(jobId: string, options: { missed?: Missed } = {}): Promise<{ status: JobStatus }> {
+    const missed = readMissed(options)
     await this.#scope.mustOwnJob(jobId)
-    return this.#scope.engine.jobChanges.resume(jobId, this.#scope.caller.actor)
+    return this.#scope.engine.jobChanges.resume(jobId, this.#scope.caller.actor, missed)
   }
 
-  /** One run now, beside the schedule; for it alone with another payload, or beside a run that is alive. */
-  async trigger(jobId: string, options: TriggerOptions = {}): Promise<{ runId: string }> {
+  /** One run now, beside the schedule; for it alone with another payload, or under another overlap policy. */
+  async trigger(jobId: string, options: TriggerOptions = {}): Promise<Triggered> {
     const understood = understandTrigger(options)
     await this.#scope.mustOwnJob(jobId)
     return this.#scope.engine.jobChanges.trigger(jobId, this.#scope.caller.actor, understood)

@@ -185,6 +185,7 @@ export function claimedOf(
       oneOff: row[7],
       definition: row[10],
       ownPayload: row[13],
+      isBackfill: row[12] === CAUSE.backfill,
       packed: null,
     },
     priority: row[8],

@@ -1,6 +1,7 @@
 import { lookAtLeases } from '../leases/heartbeat.sql.ts'
-import { byLockOrder, isPacked, type PackedLease, runKey } from '../leases/lease.ts'
+import { byLockOrder, type Fence, isPacked, type PackedLease, runKey } from '../leases/lease.ts'
 import type { Receipts } from '../leases/receipts.sql.ts'
+import { mayHaveBlocked } from '../ready/blocked-waker.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
@@ -34,8 +35,12 @@ export interface FinisherDeps {
   db: Queryable
   receipts: Receipts
   logger: Logger
+  /** A run of the job is gone, for which another may have waited. */
+  onGone(jobId: string): void
   /** Makes the partition that a finish did not find. */
   ensurePartitions(): Promise<void>
+  /** A run of the job is over, and committed. */
+  onEnded(jobId: string): void
 }
 
 /**
@@ -59,6 +64,12 @@ export class Finisher {
 
   finished(finish: Finish): Promise<FinishOutcome> {
     return new Promise((settle) => this.finish(finish, settle))
+  }
+
+  /** The run was ended by somebody else: in its handler's own transaction. */
+  gone(fence: Fence): void {
+    this.#deps.onEnded(fence.jobId)
+    if (mayHaveBlocked(fence.definition)) this.#deps.onGone(fence.jobId)
   }
 
   /** Ends when all that was pushed has been settled. */
@@ -118,11 +129,16 @@ export class Finisher {
     }
     if (ended === batch.length) {
       for (const lease of packed) receipts.settled(lease.packed.receipt, 1)
-      for (const { settle } of batch) settle('ok')
+      for (const pending of batch) this.#ended(pending)
       return []
     }
     doubt(packed)
     return packed.length > 0 ? batch : this.#lookAt(batch)
+  }
+
+  #ended({ finish, settle }: Pending): void {
+    settle('ok')
+    if (finish.kind !== 'goes_on') this.gone(finish.fence)
   }
 
   /** Some did not end: locked, lost, or ended by an earlier try whose answer was lost. The tables tell which. */
@@ -144,7 +160,10 @@ export class Finisher {
         db,
         closed.map((pending) => pending.finish),
       )
-      for (const pending of closed) pending.settle(known.has(runKey(pending.finish.fence)) ? 'ok' : 'lease_lost')
+      for (const pending of closed) {
+        if (known.has(runKey(pending.finish.fence))) this.#ended(pending)
+        else pending.settle('lease_lost')
+      }
     }
     return open.filter((pending) => {
       // The reaper's fence names the expiry it saw: a lease that was renewed meanwhile is none of its business.

@@ -16,7 +16,7 @@ import type { Finisher } from './finisher.ts'
 const EXPIRED = statement(
   'expired_leases',
   `select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.job_version, r.failures, r.lease_until, r.deadline, r.cancel_requested, r.delivery,
-     r.one_off, r.priority, r.queue_id
+     r.one_off, r.priority, r.queue_id, r.cause
    from belfry.runs r
    where r.state = ${RUN_STATE.leased} and r.lease_until <= to_timestamp($2::float8 / 1000) and r.shard = any($1::smallint[])
    order by r.lease_until limit $3`,
@@ -119,7 +119,7 @@ export class Reaper {
       priority,
     ] = row
     const common = {
-      fence: { shard, jobId, nominalAt, attempt, holder },
+      fence: { shard, jobId, nominalAt, attempt, holder, definition: definitionJson ?? null },
       startedAt: null,
       finishedAt: now,
       leaseUntil,

@@ -1,7 +1,8 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
+import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
-import { OVERLAP, RUN_STATE } from '../job/states.ts'
+import { OVERLAP, type Overlap, RUN_STATE } from '../job/states.ts'
 import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -11,7 +12,7 @@ import { statement } from '../store/statement.ts'
 import { lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import { cancelRuns } from './cancel-runs.sql.ts'
 
-/** Deleting the dead letter is the compare-and-set: of two who redrive it, one finds nothing. Without a turn it waits until it is due. */
+/** Deleting the dead letter is the compare-and-set: of two who redrive it, one finds nothing. */
 const REOPEN = statement(
   'reopen_run',
   `with letter as (
@@ -20,14 +21,19 @@ const REOPEN = statement(
    )
    insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
      delivery, one_off, cancel_requested, has_dependents)
-   select l.nominal_at, to_timestamp($4::float8 / 1000), coalesce($5::bigint, 0), l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
-     case when $5::bigint is null then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end, l.priority, l.cause, l.delivery, l.one_off, false, false
+   select l.nominal_at, to_timestamp($4::float8 / 1000), $5::bigint, l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
+     $7, l.priority, l.cause, l.delivery, l.one_off, false, false
    from letter l
    returning queue_id, priority, delivery, turn, tenant_id`,
 )
 const LIVE = statement(
   'run_is_live',
-  `select r.nominal_at = to_timestamp($3::float8 / 1000) from belfry.runs r where r.shard = $1 and r.job_id = $2`,
+  `select count(*)::int, count(*) filter (where r.nominal_at = to_timestamp($3::float8 / 1000))::int from belfry.runs r where r.shard = $1 and r.job_id = $2`,
+)
+/** Where there is no timer any more, this is the job's lock. */
+const LOCK_JOB = statement(
+  'lock_job_without_timer',
+  `select j.definition ->> 'overlap' from belfry.jobs j where j.shard = $1 and j.id = $2 for update`,
 )
 /** Before a cancel removes it: whose it is, and whether somebody has asked before. */
 const TENANT_OF_RUN = statement(
@@ -47,6 +53,8 @@ export interface RunChangesDeps {
   turns: Turns
   wakeups: Wakeups
   cancelGraceMs: number
+  /** A run of the job is gone, for which another may have waited. */
+  onGone(jobId: string): void
 }
 
 /** What people do to single runs: cancel them, or open a dead one again. Each writes down who did it (`by`). */
@@ -79,47 +87,58 @@ export class RunChanges {
         : new BelfryError('not_found', `there is no run ${runId}`)
     })
     for (const nominalAt of canceled.asked) wakeups.cancel(run.jobId, nominalAt)
+    if (canceled.removed.length > 0) this.#deps.onGone(run.jobId)
     return { status: canceled.asked.length > 0 ? 'canceling' : 'canceled' }
   }
 
-  /** Reopens the same run: same id, attempt numbers go on, failures start at 0. It starts at once, or not before `dueAt`. */
+  /**
+   * Reopens the same run: same id, attempt numbers go on, failures start at 0. It starts at once, or not before `dueAt`; and
+   * unless runs of the job may overlap, not before the one that is alive has ended.
+   */
   async retry(runId: string, by: string, dueAt: Instant | null = null): Promise<{ runId: string }> {
     const { db, clock, turns, wakeups } = this.#deps
     const run = this.#parse(runId)
-    const ready = await db.transaction(async (tx) => {
+    const opened = await db.transaction(async (tx) => {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       const timer = await lockTimer(tx, run.shard, run.jobId)
+      const overlap = timer?.overlap ?? (await this.#overlapOf(tx, run))
       await unpackRunsOf(tx, run)
-      const live = await tx.query<[boolean]>(LIVE, [run.shard, run.jobId, run.nominalAt])
-      if (live.some(([same]) => same)) throw new BelfryError('not_retryable', `run ${runId} is still alive`)
-      if (timer?.overlap === OVERLAP.skip && live.length > 0)
-        throw new BelfryError('overlap', 'another run of the job is alive, and its overlap policy is skip')
+      const [[live, same] = [0, 0]] = await tx.query<[number, number]>(LIVE, [run.shard, run.jobId, run.nominalAt])
+      if (same > 0) throw new BelfryError('not_retryable', `run ${runId} is still alive`)
       const now = clock.now()
       // Whoever inserts a run of a job that has a timer raises its version.
       if (timer) await writeTimer(tx, timer)
-      const turn = dueAt === null ? turns.next(now, timer?.priority ?? 5) : null
+      const isBlocked = live > 0 && overlap !== OVERLAP.allow
+      const state = isBlocked ? RUN_STATE.blocked : dueAt === null ? RUN_STATE.ready : RUN_STATE.waiting
       const [row] = await tx.query<[number, number, number, string, number]>(REOPEN, [
         run.shard,
         run.jobId,
         run.nominalAt,
         dueAt ?? now,
-        turn,
+        state === RUN_STATE.ready ? turns.next(now, timer?.priority ?? 5) : 0,
         timer?.jobVersion ?? null,
+        state,
       ])
       if (row) {
         const [queueId, priority, delivery, turn, tenantId] = row
         const after = dueAt === null ? undefined : { dueAt: new Date(dueAt).toISOString() }
         await record(tx, { tenantId, runId, action: 'retry', by, after, at: now })
-        return { queueId, priority, delivery, turn: Number(turn) }
+        return { state, run: { queueId, priority, delivery, turn: Number(turn) } }
       }
       const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
       throw known?.[0]
         ? new BelfryError('not_retryable', `run ${runId} did not fail: trigger the job to run it again`)
         : new BelfryError('not_found', `there is no run ${runId}`)
     })
-    if (dueAt === null) wakeups.ready(ready)
-    else wakeups.waiting(run.shard, dueAt)
+    if (opened.state === RUN_STATE.ready) wakeups.ready(opened.run)
+    else if (opened.state === RUN_STATE.waiting) wakeups.waiting(run.shard, dueAt ?? clock.now())
     return { runId }
+  }
+
+  /** Of a recurring job without a future, as its definition says; runs of a one-off do not mind each other. */
+  async #overlapOf(tx: Queryable, { shard, jobId }: { shard: number; jobId: string }): Promise<number> {
+    const [job] = await tx.query<[Overlap | null]>(LOCK_JOB, [shard, jobId])
+    return job ? OVERLAP[job[0] ?? DEFAULT_OVERLAP] : OVERLAP.allow
   }
 
   #parse(runId: string): { shard: number; jobId: string; nominalAt: Instant } {

@@ -3,18 +3,18 @@ import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
-import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
+import { CAUSE, DELIVERY, nameOf, OVERLAP } from '../job/states.ts'
 import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import { dueOf } from '../promotion/due.ts'
+import { meetLive } from '../promotion/meet-live.sql.ts'
 import { putSkips } from '../promotion/put-skips.sql.ts'
-import { insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
+import { insertBlockedRuns, insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type LockedTimer, lockTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
-import { jitterOf } from './jitter.ts'
 import {
   checkedJobId,
   deleteJob,
@@ -27,15 +27,25 @@ import {
 } from './job-row.sql.ts'
 import { freeName, holderOfName } from './keys.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
+import { type ReplanDeps, replanJob } from './replan-job.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import { AS_THE_JOB_SAYS, mustTakePayload, type UnderstoodTrigger } from './understand-trigger.ts'
 
-export interface JobChangesDeps extends DecideDeps {
+export interface JobChangesDeps extends DecideDeps, ReplanDeps {
   db: Database
   clock: Clock
   wakeups: Wakeups
   shards: number
   cancelGraceMs: number
+}
+
+/** What becomes of the nominal times that fell into a pause. */
+export type Missed = 'skip' | 'catch_up'
+
+export interface Triggered {
+  runId: string
+  /** Blocked: it waits until the run that is alive has ended. */
+  status: 'ready' | 'blocked'
 }
 
 export type JobStatus = 'active' | 'paused' | 'completed' | 'canceled'
@@ -44,6 +54,8 @@ interface Locked {
   job: JobRow
   timer: LockedTimer | null
   ready: ReadyRun[]
+  /** Nominal times of runs that were asked to stop because others came. */
+  asked: Instant[]
   /** Writes the change down in its own transaction. */
   record(action: string, before: unknown, after: unknown): Promise<void>
   /** Timers that others should know of after the commit. */
@@ -80,9 +92,10 @@ export class JobChanges {
     })
   }
 
-  /** From now on, unless asked otherwise: what fell into the pause is one skip. */
-  async resume(jobId: string, by: string): Promise<{ status: JobStatus }> {
-    return this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
+  /** From now on, and what fell into the pause is one skip; or that is made up for as after an outage. */
+  async resume(jobId: string, by: string, missed: Missed = 'skip'): Promise<{ status: JobStatus }> {
+    return this.#change(jobId, by, async (tx, locked) => {
+      const { job, timer, record, wake, now } = locked
       const paused = this.#mustHaveFuture(job, timer)
       if (job.status !== JOB_STATUS.paused) return { status: 'active' }
       await writeJob(tx, { ...job, status: JOB_STATUS.active, pauseReason: null }, now)
@@ -93,15 +106,30 @@ export class JobChanges {
         wake.push([paused.shard, dueAt])
         return { status: 'active' }
       }
-      const status = await this.#resumeFromNow(tx, { job, timer: paused, wake, now })
-      await record('resume', statusOf(job), { status, reason: null })
+      const status =
+        missed === 'skip'
+          ? await this.#resumeFromNow(tx, { job, timer: paused, wake, now })
+          : await this.#resumeWithMissed(tx, { ...locked, timer: paused })
+      await record('resume', statusOf(job), { status, reason: null, ...(missed === 'skip' ? {} : { missed }) })
       return { status }
     })
   }
 
+  async #resumeWithMissed(
+    tx: Transaction,
+    { timer: paused, ready, asked, wake, now }: Locked & { timer: LockedTimer },
+  ): Promise<JobStatus> {
+    const decided = await decideJob(tx, this.#deps, paused, now, 'due')
+    ready.push(...decided.ready)
+    asked.push(...decided.asked)
+    if (decided.timer === null) return 'completed'
+    wake.push([paused.shard, decided.timer.dueAt])
+    return 'active'
+  }
+
   async #resumeFromNow(
     tx: Transaction,
-    { job, timer: paused, wake, now }: Omit<Locked, 'ready' | 'record'> & { timer: LockedTimer },
+    { job, timer: paused, wake, now }: Omit<Locked, 'ready' | 'asked' | 'record'> & { timer: LockedTimer },
   ): Promise<JobStatus> {
     const known = await this.#scheduleOf(paused)
     const from = paused.nominalAt as Instant
@@ -196,30 +224,32 @@ export class JobChanges {
     jobId: string,
     by: string,
     { payloadJson, overlap }: UnderstoodTrigger = AS_THE_JOB_SAYS,
-  ): Promise<{ runId: string }> {
+  ): Promise<Triggered> {
     return this.#change(
       jobId,
       by,
-      async (tx, { job, timer, ready, record, now }) => {
+      async (tx, { job, timer, ready, asked, record, now }) => {
         const at = this.#mustHaveFuture(job, timer)
         if (payloadJson !== null) mustTakePayload(JSON.parse(job.definitionJson))
         const known = at.scheduleId === null ? null : await this.#scheduleOf(at)
-        const skips = (overlap === null ? at.overlap : OVERLAP[overlap]) === OVERLAP.skip
-        if (skips && (await isAlive(tx, at.shard, at.jobId))) {
-          const whose = overlap === null ? "the job's overlap policy is skip" : 'overlap is skip'
-          throw new BelfryError('overlap', `a run of job ${jobId} is still alive, and ${whose}`)
-        }
         let nominalAt = Math.max(now, (at.lastTriggerAt ?? 0) + 1)
         while (known && known.schedule.next(nominalAt - 1) === nominalAt) nominalAt++
-        const run = readyRunOf(at, nominalAt, CAUSE.trigger, this.#deps.turns.next(now, at.priority), now)
-        if ((await insertReadyRuns(tx, [run])).length === 0)
-          throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
+        const policy = overlap === null ? at.overlap : OVERLAP[overlap]
+        const met = await meetLive(tx, at, policy, [nominalAt], { now, graceMs: this.#deps.cancelGraceMs })
+        if (met.skips.length > 0)
+          throw overlaps(jobId, policy, overlap === null ? "the job's overlap policy" : 'overlap')
+        asked.push(...met.asked)
+        const isBlocked = met.blocked.length > 0
+        const turn = isBlocked ? 0 : this.#deps.turns.next(now, at.priority)
+        const run = readyRunOf(at, nominalAt, CAUSE.trigger, turn, now)
+        const born = await (isBlocked ? insertBlockedRuns : insertReadyRuns)(tx, [run])
+        if (born.length === 0) throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
         if (payloadJson !== null) await putRunPayload(tx, run, payloadJson)
         await writeTimer(tx, { ...at, lastTriggerAt: nominalAt })
-        ready.push(run)
+        if (!isBlocked) ready.push(run)
         const runId = runIdOf(jobId, nominalAt)
         await record('trigger', undefined, { runId, ...(overlap === null ? {} : { overlap }) })
-        return { runId }
+        return { runId, status: isBlocked ? ('blocked' as const) : ('ready' as const) }
       },
       'decide nothing',
     )
@@ -248,37 +278,13 @@ export class JobChanges {
         priority: understood.priority,
         delivery: DELIVERY[understood.definition.delivery ?? 'at_least_once'],
       }
-      const planned = await this.#replanned(common, understood, job.status === JOB_STATUS.paused, now)
+      const planned = await replanJob(tx, this.#deps, { job, timer: common, understood, now })
       await writeTimer(tx, planned)
       await movePayloadUse(tx, job, understood.definition, Number.isFinite(planned.dueAt) ? planned.dueAt : now)
       await record('update', JSON.parse(job.definitionJson), JSON.parse(understood.definitionJson))
       wake.push([planned.shard, planned.dueAt])
       return { version }
     })
-  }
-
-  async #replanned(timer: LockedTimer, understood: UnderstoodJob, paused: boolean, now: Instant): Promise<LockedTimer> {
-    const { when } = understood
-    if (when.kind !== 'recurring') {
-      if (timer.scheduleId !== null)
-        throw new BelfryError('invalid_job', 'a recurring job cannot become a one-off: cancel it and create anew')
-      const at = when.kind === 'now' ? now : when.at
-      return { ...timer, nominalAt: at, dueAt: paused ? FOREVER : Math.max(now, at) }
-    }
-    if (timer.scheduleId === null)
-      throw new BelfryError('invalid_job', 'a one-off cannot become recurring: cancel it and create anew')
-    const known = this.#deps.schedules.of(when.schedule)
-    const jitterMs = jitterOf(timer.jobId, when.jitterMs)
-    const overlap = OVERLAP[when.overlap]
-    if (known.id === timer.scheduleId && jitterMs === timer.jitterMs) return { ...timer, overlap }
-    await this.#deps.schedules.intern([{ shard: timer.shard, spec: when.schedule }])
-    const nominalAt = known.schedule.next(now)
-    if (nominalAt === null)
-      throw new BelfryError('invalid_job', 'the schedule never fires again', {
-        complaints: [{ path: 'endAt', message: 'the schedule has no time between now and its end' }],
-      })
-    const dueAt = paused ? FOREVER : Math.max(now, dueOf(nominalAt, jitterMs, known.schedule))
-    return { ...timer, scheduleId: known.id, nominalAt, decidedUntil: now, dueAt, jitterMs, overlap }
   }
 
   #mustHaveFuture(
@@ -312,10 +318,12 @@ export class JobChanges {
     const { db, clock, wakeups } = this.#deps
     const id = checkedJobId(jobId)
     const ready: ReadyRun[] = []
+    const asked: Instant[] = []
     const wake: [number, Instant][] = []
     const result = await db.transaction(async (tx) => {
       // It may have to be done twice.
       ready.length = 0
+      asked.length = 0
       wake.length = 0
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       let timer = await lockTimer(tx, shardOfJob(id), id)
@@ -326,7 +334,8 @@ export class JobChanges {
       if (pending === 'decide' && timer && job.status === JOB_STATUS.active) {
         const decided = await decideJob(tx, this.#deps, timer, now, 'nominal')
         ready.push(...decided.ready)
-        timer = decided.timer as LockedTimer | null
+        asked.push(...decided.asked)
+        timer = decided.timer
       }
       const record = (action: string, before: unknown, after: unknown) =>
         recordChange(tx, {
@@ -339,10 +348,17 @@ export class JobChanges {
           after,
           at: now,
         })
-      return work(tx, { job, timer, ready, record, wake, now })
+      return work(tx, { job, timer, ready, asked, record, wake, now })
     })
     for (const run of ready) wakeups.ready(run)
+    for (const nominalAt of asked) wakeups.cancel(id, nominalAt)
     for (const [shard, dueAt] of wake) wakeups.timer(shard, dueAt)
     return result
   }
+}
+
+function overlaps(jobId: string, policy: number, whose: string): BelfryError {
+  const name = nameOf(OVERLAP, policy)
+  const waits = policy === OVERLAP.skip ? '' : ', and no more may wait for it'
+  return new BelfryError('overlap', `a run of job ${jobId} is still alive${waits}: ${whose} is ${name}`)
 }

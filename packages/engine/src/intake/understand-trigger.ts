@@ -1,24 +1,25 @@
 import { BelfryError } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import { nearestName } from '../job/nearest-name.ts'
+import { OVERLAP, type Overlap } from '../job/states.ts'
 import { Complaints, isRecord, join, readChoice } from './understand-fields.ts'
 import { complainAboutSize, copyPayload, TOO_LARGE } from './understand-payload.ts'
 
 const FIELDS = ['payload', 'overlap'] as const
-const OVERLAPS = ['allow', 'skip'] as const
+const OVERLAPS = Object.keys(OVERLAP) as Overlap[]
 
 export interface TriggerOptions {
   /** For this run alone, in place of its job's. */
   payload?: unknown
-  /** For this run alone: whether it may start beside another one that is alive. */
-  overlap?: (typeof OVERLAPS)[number]
+  /** For this run alone: what happens while another one is alive. */
+  overlap?: Overlap
 }
 
 export interface UnderstoodTrigger {
   /** JSON; null: it is performed with its job's. */
   payloadJson: string | null
   /** Null: as the job says. */
-  overlap: (typeof OVERLAPS)[number] | null
+  overlap: Overlap | null
 }
 
 export const AS_THE_JOB_SAYS: UnderstoodTrigger = { payloadJson: null, overlap: null }

@@ -10,6 +10,8 @@ export interface Fence {
   holder: string
   /** Set: the claim's receipt stands for the run's row. */
   packed?: Packed | null
+  /** The definition's JSON, where it is known: it says whether other runs of the job may wait for this one. */
+  definition?: string | null
 }
 
 /** One attempt that this node may perform. */
@@ -28,7 +30,12 @@ export interface Lease extends Fence {
   definition: string | null
   /** JSON that stands in for the payload of the job: the run was triggered with it. */
   ownPayload?: string | null
+  /** Made by a backfill, for a time that has long passed. */
+  isBackfill?: boolean
 }
+
+/** From when the age of a run counts. One of a backfill may be as old as it is: it counts from its lease. */
+export const agesFrom = ({ nominalAt, leasedAt, isBackfill }: Lease): Instant => (isBackfill ? leasedAt : nominalAt)
 
 interface Placed {
   shard: number

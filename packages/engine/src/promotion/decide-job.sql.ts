@@ -1,12 +1,13 @@
-import { CAUSE, OVERLAP } from '../job/states.ts'
-import { insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
+import { CAUSE } from '../job/states.ts'
+import { insertBlockedRuns, insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type LockedTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
-import { type Decision, decide, FRESH_MS, type SkipRange } from './decide.ts'
+import { decide, FRESH_MS, type SkipRange } from './decide.ts'
 import { dueOf } from './due.ts'
+import { meetLive } from './meet-live.sql.ts'
 import { putSkips } from './put-skips.sql.ts'
 import type { Schedules } from './schedules.sql.ts'
 
@@ -28,6 +29,17 @@ export async function isAlive(tx: Queryable, shard: number, jobId: string): Prom
 export interface DecideDeps {
   schedules: Schedules
   turns: Turns
+  /** What a leased run gets that is asked to stop. */
+  cancelGraceMs: number
+}
+
+export interface Decided {
+  /** Runs that became ready. */
+  ready: ReadyRun[]
+  /** Nominal times of runs whose holders were asked to stop. */
+  asked: Instant[]
+  /** As written; null: the schedule is used up and the timer is gone. */
+  timer: LockedTimer | null
 }
 
 /** A decision yields after some runs or skips; so many of them at most in one transaction. */
@@ -35,9 +47,8 @@ const MAX_DECISIONS = 20
 
 /**
  * Decides every nominal time of a recurring job up to `now`, in a transaction that holds the job's timer: for jobs whose
- * compare-and-set keeps failing, for catch-up and last runs, and before anything changes the job. Answers the runs that
- * became ready and the timer as written; null when the schedule is used up and the timer is gone. Whoever changes the job
- * decides up to the nominal time; promotion only what is due.
+ * compare-and-set keeps failing, for catch-up and last runs, for those that meet a live run, and before anything changes
+ * the job. Whoever changes the job decides up to the nominal time; promotion only what is due.
  */
 export async function decideJob(
   tx: Queryable,
@@ -45,13 +56,15 @@ export async function decideJob(
   locked: LockedTimer,
   now: Instant,
   upTo: 'due' | 'nominal',
-): Promise<{ ready: ReadyRun[]; timer: LockedTimer | null }> {
-  const ready: ReadyRun[] = []
+): Promise<Decided> {
   let timer = locked
-  if (timer.scheduleId === null || timer.nominalAt === null) return { ready, timer }
+  if (timer.scheduleId === null || timer.nominalAt === null) return { ready: [], asked: [], timer }
   await deps.schedules.load([{ shard: timer.shard, scheduleId: timer.scheduleId }])
   const known = deps.schedules.get(timer.scheduleId)
   if (!known) throw new Error(`the schedule ${timer.scheduleId} of job ${timer.jobId} is missing`)
+  const times: Instant[] = []
+  const skips: SkipRange[] = []
+  const fresh = new Set<Instant>()
   for (let round = 0; round < MAX_DECISIONS && timer.nominalAt !== null; round++) {
     const nominalAt: Instant = timer.nominalAt
     // A jittered nominal time belongs to the definition under which it came, though it is due a little later.
@@ -59,14 +72,9 @@ export async function decideJob(
     if (nominalAt + delayMs > now) break
     const undecided = { nominalAt, delayMs, decidedUntil: timer.decidedUntil, remainingRuns: timer.remainingRuns }
     const decision = decide(undecided, known.schedule, known.catchUp, now)
-    const { runs, skips } = await withoutOverlap(tx, timer, decision, ready.length > 0)
-    await putSkips(tx, timer, skips, now)
-    const cause = now - nominalAt - delayMs < FRESH_MS ? CAUSE.schedule : CAUSE.catch_up
-    const born = runs.map(
-      (nominal): ReadyRun => readyRunOf(timer, nominal, cause, deps.turns.next(now, timer.priority), now),
-    )
-    await insertReadyRuns(tx, born)
-    ready.push(...born)
+    times.push(...decision.runs)
+    skips.push(...decision.skips)
+    for (const at of decision.runs) if (now - at - delayMs < FRESH_MS) fresh.add(at)
     timer = {
       ...timer,
       decidedUntil: decision.decidedUntil,
@@ -74,10 +82,22 @@ export async function decideJob(
       nominalAt: decision.next,
     }
   }
+  // All at once: what an older time of them would have made, a newer one may make superfluous.
+  const met = await meetLive(tx, timer, timer.overlap, times, { now, graceMs: deps.cancelGraceMs })
+  await putSkips(tx, timer, [...skips, ...met.skips], now)
+  const born = (nominalAt: Instant, turn: number): ReadyRun =>
+    readyRunOf(timer, nominalAt, fresh.has(nominalAt) ? CAUSE.schedule : CAUSE.catch_up, turn, now)
+  const ready = met.ready.map((at) => born(at, deps.turns.next(now, timer.priority)))
+  await insertReadyRuns(tx, ready)
+  await insertBlockedRuns(
+    tx,
+    met.blocked.map((at) => born(at, 0)),
+  )
+  const { asked } = met
   if (timer.nominalAt === null) {
     await removeTimer(tx, timer.shard, timer.jobId)
     await tx.query(COMPLETE, [timer.shard, timer.jobId, now])
-    return { ready, timer: null }
+    return { ready, asked, timer: null }
   }
   timer = {
     ...timer,
@@ -85,27 +105,7 @@ export async function decideJob(
     version: timer.version + 1,
   }
   await writeTimer(tx, timer)
-  return { ready, timer }
-}
-
-/** Under `overlap: skip` a nominal time that meets a live run of the job is skipped, and the record says so. */
-async function withoutOverlap(
-  tx: Queryable,
-  timer: LockedTimer,
-  decision: Decision,
-  madeOne: boolean,
-): Promise<{ runs: Instant[]; skips: SkipRange[] }> {
-  if (timer.overlap !== OVERLAP.skip || decision.runs.length === 0) return decision
-  const alive = madeOne || (await isAlive(tx, timer.shard, timer.jobId))
-  const runs = alive ? [] : decision.runs.slice(0, 1)
-  const overlapped = decision.runs.slice(runs.length)
-  return {
-    runs,
-    skips: [
-      ...decision.skips,
-      ...overlapped.map((at): SkipRange => ({ from: at, to: at + 1, reason: 'overlap', count: 1 })),
-    ],
-  }
+  return { ready, asked, timer }
 }
 
 export function readyRunOf(

@@ -3,7 +3,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type LockedTimer, lockTimer } from '../timers/lock-timer.sql.ts'
-import { type DecideDeps, decideJob } from './decide-job.sql.ts'
+import { type DecideDeps, type Decided, decideJob } from './decide-job.sql.ts'
 
 export interface PromoteAloneDeps extends DecideDeps {
   db: Database
@@ -15,6 +15,7 @@ export interface PromoteAloneDeps extends DecideDeps {
 
 /** Long enough to get a turn at a job that is triggered without pause; short, since others wait behind it. */
 const LOCK_TIMEOUT_MS = 100
+const NOTHING: Decided = { ready: [], asked: [], timer: null }
 
 /** Decides one job in a transaction of its own, under the timer's lock. */
 export class PromoteAlone {
@@ -39,12 +40,13 @@ export class PromoteAlone {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       const timer = await lockTimer(tx, shard, jobId)
       const now = clock.now()
-      if (!timer || timer.dueAt > now) return { ready: [], timer: null, afterCommit: () => {} }
-      if (timer.nominalAt === null) return { ready: [], timer: null, ...(await this.#deps.plan(tx, timer)) }
+      if (!timer || timer.dueAt > now) return { ...NOTHING, afterCommit: () => {} }
+      if (timer.nominalAt === null) return { ...NOTHING, ...(await this.#deps.plan(tx, timer)) }
       return { ...(await decideJob(tx, this.#deps, timer, now, 'due')), afterCommit: () => {} }
     })
     done.afterCommit()
     for (const run of done.ready) wakeups.ready(run)
+    for (const nominalAt of done.asked) wakeups.cancel(jobId, nominalAt)
     if (done.timer) wakeups.timer(shard, done.timer.dueAt)
   }
 }

@@ -1,4 +1,4 @@
-import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
+import { CAUSE, DELIVERY } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
@@ -55,8 +55,8 @@ interface Planned extends RecurringPromotion {
 
 /**
  * Carries due timers on: each becomes a run, and the timer its next time, in one statement per batch. What does not fit the
- * plain case (catch-up, a last run, a job that nobody has planned, a compare-and-set that failed twice) is decided alone,
- * in a transaction that holds the timer.
+ * plain case (catch-up, a last run, a job that nobody has planned, a live run that it meets, a compare-and-set that failed
+ * twice) is decided alone, in a transaction that holds the timer.
  */
 export class Promoter implements Step {
   readonly #deps: PromoterDeps
@@ -134,7 +134,7 @@ export class Promoter implements Step {
       if (isOneOff) oneOffs.push(planned)
       else recurring.push(planned)
     }
-    if (recurring.length > 0) await this.#carry(recurring, now, promoteRecurring)
+    if (recurring.length > 0) alone.push(...(await this.#carry(recurring, now, promoteRecurring)))
     if (oneOffs.length > 0) await this.#carry(oneOffs, now, promoteOneOffs)
     for (const timer of alone) {
       await this.#deps.alone.promote(timer.shard, timer.jobId)
@@ -148,19 +148,18 @@ export class Promoter implements Step {
     if (now - timer.nominalAt - timer.jitterMs >= FRESH_MS) return null
     if (this.#conflicts.size > 0 && this.#conflicts.has(timer.jobId)) return null
     if (timer.remainingRuns !== null && timer.remainingRuns <= 1) return null
-    if (timer.overlap !== OVERLAP.skip && timer.overlap !== OVERLAP.allow) return null
     const known = this.#deps.schedules.get(timer.scheduleId)
     const next = known?.schedule.next(timer.nominalAt) ?? null
     if (!known || next === null) return null
     return { nominalAt: next, dueAt: Math.max(now, dueOf(next, timer.jitterMs, known.schedule)) }
   }
 
-  /** Sends one batch and hands on what was born; only what the statement returned, never what was sent. */
+  /** Sends one batch and hands on what was born; only what the statement returned, never what was sent. Answers what takes more thought. */
   async #carry(
     items: Planned[],
     now: Instant,
     send: (db: Database, items: Planned[], lease: LeaseTerms) => Promise<Promoted>,
-  ): Promise<void> {
+  ): Promise<Timer[]> {
     const { db, leaseMs, direct, definitions, random, reader, wakeups, stopping } = this.#deps
     const lease: LeaseTerms = { holder: newHolder(random), now, leaseUntil: now + leaseMs }
     packWhereMany(items)
@@ -172,15 +171,17 @@ export class Promoter implements Step {
       const lost = { holder: lease.holder, backendPid: error.backendPid }
       await direct.deliver(await recoverLeases(this.#deps, lost, stopping))
       for (const { timer } of items) reader.want(timer.shard, timer.dueAt)
-      return
+      return []
     }
-    const { born, packed, overlapped, definitions: read } = promoted
+    const { born, packed, overlapped, left, definitions: read } = promoted
     const receipt = new Receipt(lease.holder)
     const leases: Lease[] = []
+    const alone: Timer[] = []
     for (const { timer, definition, leased, turn } of items) {
       const { jobId, scheduleId, queueId, priority, delivery } = timer
       if (overlapped.has(jobId)) continue
-      if (born !== null && !born.has(jobId)) this.#lookAgainAt(timer)
+      if (left.has(jobId)) alone.push(timer)
+      else if (born !== null && !born.has(jobId)) this.#lookAgainAt(timer)
       else if (leased) {
         const fresh = read.get(jobId)
         if (fresh && scheduleId !== null) definitions.remember(jobId, fresh.version, fresh.json)
@@ -189,6 +190,7 @@ export class Promoter implements Step {
       } else wakeups.ready({ queueId, priority, delivery, turn })
     }
     await direct.deliver(leases)
+    return alone
   }
 
   /** Not returned: locked, or changed by somebody. It is read again; the second time it is decided alone. */

@@ -2,20 +2,21 @@ import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { booleans, ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { type Statement, statement } from '../store/statement.ts'
 
-const INSERT = statement(
-  'insert_ready_runs',
+const insertText = (state: number): string =>
   `insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state,
      priority, cause, delivery, one_off, cancel_requested, has_dependents)
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0,
-     u.timeout_ms, u.shard, ${RUN_STATE.ready}, u.priority, u.cause, u.delivery, u.one_off, false, false
+     u.timeout_ms, u.shard, ${state}, u.priority, u.cause, u.delivery, u.one_off, false, false
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::float8[], $5::bigint[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[],
      $11::smallint[], $12::smallint[], $13::smallint[], $14::boolean[])
      as u (shard, job_id, nominal_at, due_at, turn, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, one_off)
    on conflict do nothing
-   returning job_id, nominal_at`,
-)
+   returning job_id, nominal_at`
+
+const INSERT_READY = statement('insert_ready_runs', insertText(RUN_STATE.ready))
+const INSERT_BLOCKED = statement('insert_blocked_runs', insertText(RUN_STATE.blocked))
 
 /** A run as it becomes ready: everything that claiming and leasing need, and nothing else. */
 export interface ReadyRun {
@@ -36,13 +37,24 @@ export interface ReadyRun {
   oneOff: boolean
 }
 
+interface Born {
+  jobId: string
+  nominalAt: Instant
+}
+
 /** Answers the runs that were really born: a run of the same job and nominal time cannot exist twice. */
-export async function insertReadyRuns(
-  db: Queryable,
-  runs: readonly ReadyRun[],
-): Promise<{ jobId: string; nominalAt: Instant }[]> {
+export function insertReadyRuns(db: Queryable, runs: readonly ReadyRun[]): Promise<Born[]> {
+  return insert(db, INSERT_READY, runs)
+}
+
+/** The same for runs that wait for another run of their job to end. Their turn is given when they are woken. */
+export function insertBlockedRuns(db: Queryable, runs: readonly ReadyRun[]): Promise<Born[]> {
+  return insert(db, INSERT_BLOCKED, runs)
+}
+
+async function insert(db: Queryable, into: Statement, runs: readonly ReadyRun[]): Promise<Born[]> {
   if (runs.length === 0) return []
-  const rows = await db.query<[string, Instant]>(INSERT, [
+  const rows = await db.query<[string, Instant]>(into, [
     numbers(runs.map((run) => run.shard)),
     ids(runs.map((run) => run.jobId)),
     instants(runs.map((run) => run.nominalAt)),

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { Backfills } from '../backfills.ts'
 import { DeadLetters } from '../dead-letters.ts'
 import { BelfryError } from '../errors.ts'
 import type { ActiveRun } from '../executors/handlers/active-run.ts'
@@ -54,6 +55,7 @@ export class TestKit {
   readonly jobs: Jobs
   readonly runs: Runs
   readonly deadLetters: DeadLetters
+  readonly backfills: Backfills
   readonly clock: ManualClock
   readonly schema: string
   readonly #node: TestNode
@@ -73,6 +75,7 @@ export class TestKit {
     this.jobs = new Jobs(node.engine)
     this.runs = new Runs(node.engine)
     this.deadLetters = new DeadLetters(node.engine)
+    this.backfills = new Backfills(node.engine)
     this.#partitionedOn = node.clock.now()
   }
 
@@ -129,6 +132,16 @@ export class TestKit {
     return (await this.#node.engine.waker.runOnce()).woken
   }
 
+  /** Makes runs ready that waited for another of their job, which has ended; answers how many. */
+  async wakeBlocked(): Promise<number> {
+    return (await this.#node.engine.blockedWaker.runOnce()).woken
+  }
+
+  /** Takes backfills further; answers how many runs it made or saw end. */
+  async backfill(): Promise<number> {
+    return (await this.#node.engine.backfiller.runOnce()).changed
+  }
+
   /** Leases ready runs of a queue to its handler; answers how many began. */
   async claim(queue: string): Promise<number> {
     const queueId = this.#queues.get(queue)
@@ -168,7 +181,9 @@ export class TestKit {
       await this.pulse()
       await this.keep()
       await this.readTimers()
-      let changed = (await this.promote()) + (await this.wakeWaiting()) + (await this.reap())
+      let changed =
+        (await this.promote()) + (await this.wakeWaiting()) + (await this.reap()) + (await this.wakeBlocked())
+      changed += await this.backfill()
       for (const queue of this.#queues.keys()) changed += await this.claim(queue)
       await this.#handlersEnd(running)
       if (changed + this.#started + this.#ended === before) return

@@ -182,6 +182,7 @@ export class Handlers implements DirectLeases {
               ? judge(run, end, clock.now(), random)
               : failed(run, 'handler_error', 'the transaction was not committed', clock.now(), random),
           )
+        else this.#deps.finisher.gone(run.lease)
         return
       } catch {
         await pause(RETRY_PAUSE_MS)

@@ -1,0 +1,63 @@
+import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/** Runs of one job that nobody performs end. Each leaves a history row with the number 0: nothing vanishes. */
+const endText = (which: string, outcome: number): string =>
+  `with held as (
+     select r.shard, r.job_id, r.nominal_at from belfry.runs r
+     where r.shard = $1 and r.job_id = $2 and ${which}
+     order by r.nominal_at for update
+   ), gone as (
+     delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause
+   ), unchecked as (
+     delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
+   )
+   insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final, error)
+   select g.nominal_at, g.due_at, to_timestamp($3::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${outcome}, g.cause, false, true,
+     $4::text
+   from gone g returning nominal_at`
+
+const CANCEL = statement(
+  'cancel_waiting_runs',
+  endText(
+    `($5::float8 is null or r.nominal_at = to_timestamp($5::float8 / 1000)) and r.state <> ${RUN_STATE.leased} and r.cause <> all ($6::smallint[])`,
+    OUTCOME.canceled,
+  ),
+)
+/** One that was opened again has begun before: it keeps its place. */
+const SUPERSEDE = statement(
+  'supersede_blocked_runs',
+  endText(`r.state = ${RUN_STATE.blocked} and r.attempt = 0 and r.cause <> ${CAUSE.backfill}`, OUTCOME.skipped),
+)
+
+/** The runs of a job that somebody wants to end: all of them, or one, but for some causes. */
+export interface RunsOfJob {
+  shard: number
+  jobId: string
+  nominalAt: Instant | null
+  exceptCauses?: readonly number[]
+}
+
+/** Answers the nominal times of those that are gone. */
+export async function cancelUnleased(
+  tx: Queryable,
+  { shard, jobId, nominalAt, exceptCauses = [] }: RunsOfJob,
+  end: { now: Instant; error: string | null },
+): Promise<Instant[]> {
+  return (
+    await tx.query<[Instant]>(CANCEL, [shard, jobId, end.now, end.error, nominalAt, numbers(exceptCauses)])
+  ).flat()
+}
+
+/** Runs that wait for another to end will not be performed any more: a newer one waits in their place. */
+export async function supersedeBlocked(
+  tx: Queryable,
+  { shard, jobId }: { shard: number; jobId: string },
+  end: { now: Instant; error: string },
+): Promise<void> {
+  await tx.query(SUPERSEDE, [shard, jobId, end.now, end.error])
+}

@@ -1,0 +1,101 @@
+import { shardOfJob } from '../job/ids.ts'
+import { RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { ids, numbers } from '../store/arrays.ts'
+import type { Database } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { PRIORITY_STEP_US } from './turn.ts'
+import type { MadeReady } from './wake-waiting.sql.ts'
+
+/**
+ * The job's lock: its timer, or where that is gone the row that defines it. Locked ones are passed over. A job of which
+ * nothing is left needs no lock: nobody makes runs of it any more.
+ */
+const LOCK = statement(
+  'lock_jobs_to_wake',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
+   ), timer as (
+     select u.job_id from u cross join lateral (
+       select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1 for update skip locked) t
+   ), past as materialized (
+     select u.shard, u.job_id, j.id is not null as is_recurring, s.job_id is not null as is_one_off from u
+     left join lateral (select j.id from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j on true
+     left join lateral (select s.job_id from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true
+     where not exists (select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id)
+   ), recurring as (
+     select p.job_id from past p cross join lateral (
+       select from belfry.jobs j where /*shards j*/ j.shard = p.shard and j.id = p.job_id limit 1 for update skip locked) j where p.is_recurring
+   ), one_off as (
+     select p.job_id from past p cross join lateral (
+       select from belfry.specs s where /*shards s*/ s.shard = p.shard and s.job_id = p.job_id limit 1 for update skip locked) s where p.is_one_off
+   )
+   select t.job_id from timer t union all select r.job_id from recurring r union all select o.job_id from one_off o
+   union all select p.job_id from past p where not p.is_recurring and not p.is_one_off`,
+)
+/** What is alive and does not wait itself, or stands in a receipt, keeps the others waiting. */
+const WAKE = statement(
+  'wake_blocked_runs',
+  `with u as materialized (
+     select u.shard, u.job_id from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
+     where exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state = ${RUN_STATE.blocked})
+   ), free as materialized (
+     select u.shard, u.job_id from u
+     where not exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state <> ${RUN_STATE.blocked})
+       and not exists (select from belfry.packed_runs p where p.among @> array[u.job_id] and p.job_id = u.job_id)
+   ), next as (
+     select b.shard, b.job_id, b.nominal_at from free f cross join lateral (
+       select r.shard, r.job_id, r.nominal_at from belfry.runs r
+       where /*shards r*/ r.shard = f.shard and r.job_id = f.job_id and r.state = ${RUN_STATE.blocked}
+       order by r.nominal_at limit 1 for update skip locked) b
+   )
+   update belfry.runs r set
+     state = case when r.due_at > to_timestamp($3::float8 / 1000) then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
+     due_at = greatest(r.due_at, to_timestamp($3::float8 / 1000)), turn = $4::bigint - (r.priority - 5) * ${PRIORITY_STEP_US}::bigint
+   from next n where r.shard = n.shard and r.job_id = n.job_id and r.nominal_at = n.nominal_at
+   returning r.job_id, r.state, r.due_at, r.queue_id, r.priority, r.delivery, r.turn`,
+)
+
+export interface Woken {
+  ready: MadeReady[]
+  /** Those that were opened again for later, and wait for that now. */
+  waiting: { shard: number; dueAt: Instant }[]
+  /** Somebody else holds these jobs. */
+  locked: string[]
+}
+
+/**
+ * The oldest blocked run of each job becomes ready if no other run of the job is alive but such that are blocked as well. Two
+ * who do this at once never wake two: each holds the job before it looks, and looks in a statement of its own, which sees
+ * what the other has committed.
+ */
+export async function wakeBlocked(
+  db: Database,
+  jobIds: readonly string[],
+  at: { now: Instant; turn: number },
+): Promise<Woken> {
+  const inOrder = jobIds.map((jobId) => ({ shard: shardOfJob(jobId), jobId })).sort(byLockOrder)
+  const arrays = (jobs: typeof inOrder) => [numbers(jobs.map((job) => job.shard)), ids(jobs.map((job) => job.jobId))]
+  return db.transaction(async (tx) => {
+    const held = new Set((await tx.query<[string]>(LOCK, arrays(inOrder))).flat())
+    const locked = jobIds.filter((jobId) => !held.has(jobId))
+    const jobs = inOrder.filter(({ jobId }) => held.has(jobId))
+    if (jobs.length === 0) return { ready: [], waiting: [], locked }
+    const rows = await tx.query<Row>(WAKE, [...arrays(jobs), at.now, at.turn])
+    const ready = rows.filter((row) => row[1] === RUN_STATE.ready).map(madeReady)
+    const waiting = rows.filter((row) => row[1] !== RUN_STATE.ready)
+    return { ready, waiting: waiting.map((row) => ({ shard: shardOfJob(row[0]), dueAt: row[2] })), locked }
+  })
+}
+
+type Row = [string, number, Instant, number, number, number, string]
+
+const madeReady = ([, , , queueId, priority, delivery, turn]: Row): MadeReady => ({
+  queueId,
+  priority,
+  delivery,
+  turn: Number(turn),
+})
+
+const byLockOrder = (a: { shard: number; jobId: string }, b: { shard: number; jobId: string }): number =>
+  a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1)
