@@ -1,4 +1,5 @@
 import type { Admin } from './admin.ts'
+import { Backfills } from './backfills.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { findEncryptionKey } from './encryption-key.ts'
@@ -58,6 +59,7 @@ export class Belfry {
   readonly jobs: Jobs
   readonly runs: Runs
   readonly deadLetters: DeadLetters
+  readonly backfills: Backfills
   /** Tenants and their keys: for whoever is above all tenants. */
   readonly admin: Admin
   readonly #engine: Engine
@@ -74,6 +76,7 @@ export class Belfry {
     this.jobs = new Jobs(engine)
     this.runs = new Runs(engine)
     this.deadLetters = new DeadLetters(engine)
+    this.backfills = new Backfills(engine)
   }
 
   /** Starts a node. Without `database` it brings its own PostgreSQL; with one that is away it waits for it. */

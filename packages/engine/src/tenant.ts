@@ -1,3 +1,4 @@
+import { TenantBackfills } from './tenant-backfills.ts'
 import { TenantDeadLetters } from './tenant-dead-letters.ts'
 import { TenantJobs } from './tenant-jobs.ts'
 import { TenantQueues } from './tenant-queues.ts'
@@ -15,6 +16,7 @@ export class Tenant {
   readonly jobs: TenantJobs
   readonly runs: TenantRuns
   readonly deadLetters: TenantDeadLetters
+  readonly backfills: TenantBackfills
   readonly queues: TenantQueues
   readonly payloads: TenantPayloads
   readonly secrets: TenantSecrets
@@ -27,6 +29,7 @@ export class Tenant {
     this.jobs = new TenantJobs(scope)
     this.runs = new TenantRuns(scope)
     this.deadLetters = new TenantDeadLetters(scope)
+    this.backfills = new TenantBackfills(scope)
     this.queues = new TenantQueues(scope)
     this.payloads = new TenantPayloads(scope)
     this.secrets = new TenantSecrets(scope)

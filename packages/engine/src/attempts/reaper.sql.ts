@@ -1,6 +1,6 @@
 import type { Definition } from '../job/definition.ts'
 import { retryDecision } from '../job/retry.ts'
-import { DELIVERY, type FailureClass, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { CAUSE, DELIVERY, type FailureClass, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { unpackExpired } from '../leases/receipts.sql.ts'
 import type { Turns } from '../ready/turn.ts'
@@ -35,6 +35,7 @@ type Row = [
   boolean,
   number,
   boolean,
+  number,
   number,
   number,
 ]
@@ -117,6 +118,8 @@ export class Reaper {
       delivery,
       ,
       priority,
+      ,
+      cause,
     ] = row
     const common = {
       fence: { shard, jobId, nominalAt, attempt, holder, definition: definitionJson ?? null },
@@ -141,7 +144,8 @@ export class Reaper {
     if (delivery === DELIVERY.at_most_once)
       return { ...common, kind: 'ended', outcome: OUTCOME.lost, failureClass, error, result: null }
     const definition = definitionJson === undefined ? undefined : (JSON.parse(definitionJson) as Definition)
-    const decision = retryDecision(definition?.retry, { failures: failures + 1, nominalAt, now }, this.#deps.random)
+    const agesFrom = cause === CAUSE.backfill ? now : nominalAt
+    const decision = retryDecision(definition?.retry, { failures: failures + 1, agesFrom, now }, this.#deps.random)
     if (!decision.retry) return { ...common, kind: 'ended', outcome: OUTCOME.failed, failureClass, error, result: null }
     // A worker that died says nothing about the work: the run is ready at once, without backoff.
     const again = timedOut

@@ -3,7 +3,7 @@ import { withPayload } from '../attempts/run-payloads.sql.ts'
 import type { Definition } from '../job/definition.ts'
 import { OUTCOME } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
-import type { Lease } from '../leases/lease.ts'
+import { agesFrom, type Lease } from '../leases/lease.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
@@ -45,7 +45,7 @@ export class Startable {
         return false
       }
       if (lease.ownPayload) lease.definition = withPayload(lease.definition, lease.ownPayload)
-      if (!startsTooLate(lease.definition, lease.nominalAt, now)) return true
+      if (!startsTooLate(lease.definition, agesFrom(lease), now)) return true
       const late = {
         outcome: OUTCOME.skipped,
         failureClass: 'start_deadline',
@@ -73,10 +73,10 @@ export class Startable {
 }
 
 /** Most definitions have no start deadline, and are not parsed to find that out. */
-function startsTooLate(definitionJson: string, nominalAt: Instant, now: Instant): boolean {
+function startsTooLate(definitionJson: string, since: Instant, now: Instant): boolean {
   if (!definitionJson.includes('"startDeadlineMs":')) return false
   const { startDeadlineMs } = JSON.parse(definitionJson) as Definition
-  return startDeadlineMs !== undefined && now - nominalAt > startDeadlineMs
+  return startDeadlineMs !== undefined && now - since > startDeadlineMs
 }
 
 const endOf = (lease: Lease, now: Instant, how: Pick<Ended, 'outcome' | 'failureClass' | 'error'>): Ended => ({

@@ -13,7 +13,7 @@ test('without a policy: five attempts, 5 s doubling to an hour, half of it left 
   const ceilings = Array.from({ length: 12 }, (_, i) => backoffMs(i + 1, undefined, none) / 1_000)
   expect(ceilings).toEqual([5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600])
   expect(backoffMs(1, undefined, chance(0.999999))).toBe(2_500)
-  const decide = (failures: number) => retryDecision(undefined, { failures, nominalAt: now, now }, none)
+  const decide = (failures: number) => retryDecision(undefined, { failures, agesFrom: now, now }, none)
   expect(decide(4)).toEqual({ retry: true, delayMs: 40_000 })
   expect(decide(5)).toEqual({ retry: false, reason: 'attempts_used' })
   expect(decide(6)).toEqual({ retry: false, reason: 'attempts_used' })
@@ -48,7 +48,7 @@ test('a delay is a whole number of milliseconds between its jittered floor and i
 
 test('what the target asks for wins over the formula, up to a day', () => {
   const decide = (retryAfterMs: number) =>
-    retryDecision(undefined, { failures: 1, nominalAt: now, now, retryAfterMs }, none)
+    retryDecision(undefined, { failures: 1, agesFrom: now, now, retryAfterMs }, none)
   expect(decide(90_000)).toEqual({ retry: true, delayMs: 90_000 })
   expect(decide(0)).toEqual({ retry: true, delayMs: 0 })
   expect(decide(-5)).toEqual({ retry: true, delayMs: 0 })
@@ -57,11 +57,11 @@ test('what the target asks for wins over the formula, up to a day', () => {
 
 test('no attempt starts after the greatest age', () => {
   const policy = { maxAgeMs: 60_000, backoff: { type: 'fixed', initialMs: 10_000, jitter: 0 } } as const
-  const decide = (age: number) => retryDecision(policy, { failures: 1, nominalAt: now - age, now }, none)
+  const decide = (age: number) => retryDecision(policy, { failures: 1, agesFrom: now - age, now }, none)
   expect(decide(50_000)).toEqual({ retry: true, delayMs: 10_000 })
   expect(decide(50_001)).toEqual({ retry: false, reason: 'too_old' })
 })
 
 test('a single attempt is never repeated', () => {
-  expect(retryDecision({ maxAttempts: 1 }, { failures: 1, nominalAt: now, now }, none).retry).toBe(false)
+  expect(retryDecision({ maxAttempts: 1 }, { failures: 1, agesFrom: now, now }, none).retry).toBe(false)
 })

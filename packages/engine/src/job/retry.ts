@@ -16,7 +16,8 @@ const MAX_RETRY_AFTER_MS = 86_400_000
 export interface FailedRun {
   /** Attempts that failed and counted, this one included: at least 1. */
   failures: number
-  nominalAt: Instant
+  /** Its nominal time, unless it was meant to be late. */
+  agesFrom: Instant
   now: Instant
   /** What the target or the handler asked for; wins over the formula. */
   retryAfterMs?: number
@@ -31,7 +32,7 @@ export function retryDecision(policy: RetryPolicy | undefined, run: FailedRun, r
     run.retryAfterMs === undefined
       ? backoffMs(run.failures, policy, random)
       : Math.min(Math.max(0, Math.round(run.retryAfterMs)), MAX_RETRY_AFTER_MS)
-  if (policy?.maxAgeMs !== undefined && run.now + delayMs - run.nominalAt > policy.maxAgeMs) {
+  if (policy?.maxAgeMs !== undefined && run.now + delayMs - run.agesFrom > policy.maxAgeMs) {
     return { retry: false, reason: 'too_old' }
   }
   return { retry: true, delayMs }

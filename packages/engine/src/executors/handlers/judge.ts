@@ -1,6 +1,7 @@
 import type { Ended, Finish, GoesOn } from '../../attempts/finish.sql.ts'
 import { retryDecision } from '../../job/retry.ts'
 import { type FailureClass, OUTCOME } from '../../job/states.ts'
+import { agesFrom } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import { withoutNul } from '../../store/arrays.ts'
@@ -65,7 +66,7 @@ export function tryAgain(
     run.definition.retry,
     {
       failures: run.lease.failures + 1,
-      nominalAt: run.lease.nominalAt,
+      agesFrom: agesFrom(run.lease),
       now,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     },

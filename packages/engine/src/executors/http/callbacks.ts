@@ -6,7 +6,7 @@ import { retryDecision } from '../../job/retry.ts'
 import { OUTCOME } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
-import { byLockOrder, type Fence, type Lease, runKey } from '../../leases/lease.ts'
+import { agesFrom, byLockOrder, type Fence, type Lease, runKey } from '../../leases/lease.ts'
 import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -120,7 +120,7 @@ export class Callbacks {
     const json = found.get(fence.jobId)
     const { retry } = json === undefined ? {} : (JSON.parse(json) as Definition)
     const now = clock.now()
-    const decision = retryDecision(retry, { failures: lease.failures + 1, nominalAt: fence.nominalAt, now }, random)
+    const decision = retryDecision(retry, { failures: lease.failures + 1, agesFrom: agesFrom(lease), now }, random)
     if (!decision.retry) return this.#end(fence, lease, body)
     return {
       kind: 'goes_on',

@@ -1,5 +1,6 @@
 import type { Finish } from '../../attempts/finish.sql.ts'
 import { OUTCOME } from '../../job/states.ts'
+import { agesFrom } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { ActiveRun } from '../handlers/active-run.ts'
@@ -75,7 +76,7 @@ function asAborted(run: ActiveRun, failure: HttpFailure): HttpFailure {
 function hold(run: ActiveRun, { until, error }: { until: Instant; error: string }, now: Instant): Finish {
   const maxAgeMs = run.definition.retry?.maxAgeMs
   const why = { failureClass: 'circuit_open', error, startedAt: null } as const
-  if (maxAgeMs !== undefined && until - run.lease.nominalAt > maxAgeMs)
+  if (maxAgeMs !== undefined && until - agesFrom(run.lease) > maxAgeMs)
     return { ...ended(run, now), ...why, outcome: OUTCOME.failed }
   return { ...goesOn(run, now), ...why, outcome: OUTCOME.snoozed, counted: false, nextDueAt: until, turn: null }
 }
