@@ -6,6 +6,7 @@ import { getRun } from './lookup/get-run.sql.ts'
 import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
 import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
+import { withBackfill } from './lookup/with-backfill.ts'
 import { withOwnPayload } from './lookup/with-own-payload.ts'
 
 const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'failureClass', 'from', 'to', 'limit', 'cursor'] as const
@@ -20,7 +21,7 @@ export class Runs {
   /** The run with its attempts, wherever it is. Null: there is none. */
   async get(runId: string): Promise<RunView | null> {
     const { db } = this.#engine
-    return withOwnPayload(db, await getRun(db, null, runId))
+    return withBackfill(db, await withOwnPayload(db, await getRun(db, null, runId)))
   }
 
   /** Live and finished ones in one list, a page at a time. */

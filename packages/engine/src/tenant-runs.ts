@@ -3,6 +3,7 @@ import { getRun } from './lookup/get-run.sql.ts'
 import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
 import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
+import { withBackfill } from './lookup/with-backfill.ts'
 import { withOwnPayload } from './lookup/with-own-payload.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
@@ -18,7 +19,7 @@ export class TenantRuns {
     const { fresh, caller } = this.#scope
     const run = await getRun(fresh, caller.tenantId, runId)
     if (run === null) throw noSuch('run', runId)
-    return withOwnPayload(fresh, run)
+    return withBackfill(fresh, await withOwnPayload(fresh, run))
   }
 
   /** Live and finished ones in one list, a page at a time. */
