@@ -24,8 +24,10 @@ import { newJobId, shardOfKey } from './job/ids.ts'
 import { purgeCheckpoints } from './leases/checkpoints.sql.ts'
 import { Definitions } from './leases/definitions.sql.ts'
 import { Receipts } from './leases/receipts.sql.ts'
+import { Forecasts } from './lookup/forecasts.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
+import { Replanning } from './promotion/replanning.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
 import { BlockedWaker } from './ready/blocked-waker.ts'
 import { Turns } from './ready/turn.ts'
@@ -78,6 +80,7 @@ export class Engine {
   readonly reader: TimerReader
   readonly promoter: Promoter
   readonly waker: Waker
+  readonly replanning: Replanning
   readonly backfiller: Backfiller
   readonly blockedWaker: BlockedWaker
   readonly reaper: Reaper
@@ -88,6 +91,7 @@ export class Engine {
   readonly httpQueues: HttpQueues
   readonly quotas: Quotas
   readonly calendars: Calendars
+  readonly schedules: Schedules
   readonly admin: Admin
   readonly #receipts: Receipts
   readonly #notifier: Notifier
@@ -97,12 +101,14 @@ export class Engine {
   readonly #readerLoop: Loop
   readonly #promoterLoops: Loop[]
   readonly #wakerLoop: Loop
+  readonly #replannerLoop: Loop
   readonly #backfillerLoop: Loop
   readonly #blockedWakerLoop: Loop
   readonly #reaperLoop: Loop
   readonly #httpQueuesLoop: Loop
   readonly #remoteLoop: Loop
-  readonly #historyDays: number
+  readonly historyDays: number
+  readonly forecasts: Forecasts
   #liveNodes = 1
   #toReap: { shards: number[]; databaseNow: Instant } | null = null
   #running = false
@@ -114,7 +120,7 @@ export class Engine {
     this.db = db
     this.clock = clock
     this.shards = shards
-    this.#historyDays = deps.historyDays
+    this.historyDays = deps.historyDays
     this.nodeId = newJobId(0, clock.now(), random)
     this.registry = new Registry(db.aside, clock)
     this.partitioner = new Partitioner({
@@ -125,6 +131,8 @@ export class Engine {
     })
     db.onMissingPartition(() => this.partitioner.ensure())
     const schedules = new Schedules(db.aside)
+    this.forecasts = new Forecasts({ clock, schedules, shards })
+    this.schedules = schedules
     this.calendars = new Calendars({ db, clock })
     const definitions = new Definitions(db)
     const receipts = new Receipts(db)
@@ -233,6 +241,7 @@ export class Engine {
       turns,
       onReady: (run) => wakeups.ready(run),
     })
+    this.replanning = new Replanning({ ...deps, wakeups, schedules, turns, calendars: this.calendars })
     this.blockedWaker = new BlockedWaker({
       db,
       clock,
@@ -288,6 +297,7 @@ export class Engine {
     this.#readerLoop = loop('timer reader', this.reader)
     this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, this.promoter))
     this.#wakerLoop = loop('waker', this.waker)
+    this.#replannerLoop = loop('replanner', this.replanning.calendars)
     this.#backfillerLoop = loop('backfiller', this.backfiller)
     this.#blockedWakerLoop = loop('waker of blocked runs', this.blockedWaker)
     this.#reaperLoop = loop('reaper', { runOnce: () => this.#reap() })
@@ -308,6 +318,8 @@ export class Engine {
       loop('notifier', this.#notifier),
       loop('partitioner', this.partitioner),
       this.#blockedWakerLoop,
+      this.#replannerLoop,
+      loop('zone keeper', this.replanning.zones),
       ...[...new Set(roles)].flatMap((role) => ofRole[role]),
     ]
     const dispatches = roles.includes('dispatcher')
@@ -355,8 +367,8 @@ export class Engine {
 
   /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
   async purge(): Promise<{ waitMs: number }> {
-    await purgeRunPayloads(this.db, this.clock.now() - this.#historyDays * DAY_MS)
-    await purgeBackfills(this.db, this.clock.now() - this.#historyDays * DAY_MS)
+    await purgeRunPayloads(this.db, this.clock.now() - this.historyDays * DAY_MS)
+    await purgeBackfills(this.db, this.clock.now() - this.historyDays * DAY_MS)
     await purgeWorkers(this.db, this.clock.now() - DAY_MS)
     await purgeCheckpoints(this.db)
     return this.http.purge()
@@ -394,6 +406,7 @@ export class Engine {
   #own(shards: number[]): void {
     this.reader.own(shards)
     this.waker.own(shards)
+    this.replanning.own(shards)
     this.backfiller.own(shards)
     this.#readerLoop.wake()
   }
@@ -404,6 +417,7 @@ export class Engine {
     this.handlers.setPaused(paused)
     this.remote.calls.setPaused(paused)
     this.registry.forget(answer.deletedQueueIds)
+    if (this.replanning.saw(answer)) this.#replannerLoop.wake()
     if (this.httpQueues.saw(answer.httpQueues)) this.#httpQueuesLoop.wake()
     let toRead = false
     asked.shards.forEach((shard, i) => {

@@ -3,11 +3,13 @@ import type { Engine } from './engine.ts'
 import type { JobStatus, Missed, Triggered } from './intake/job-changes.ts'
 import type { JobInput } from './intake/job-input.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
+import { type Preview, type PreviewInput, previewSchedule } from './intake/preview-schedule.ts'
 import type { Created } from './intake/put-prepared.ts'
 import { Complaints, readText } from './intake/understand-fields.ts'
 import { type TriggerOptions, understandTrigger } from './intake/understand-trigger.ts'
 import { queueKindOf } from './job/definition.ts'
-import { getJob } from './lookup/get-job.sql.ts'
+import type { DescribedJob } from './lookup/describe-job.ts'
+import { getDescribedJob } from './lookup/get-job.sql.ts'
 import type { JobView } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
 import type { Page } from './lookup/page.ts'
@@ -44,9 +46,15 @@ export class Jobs {
     return this.#engine.intake.createIn(inCallerTransaction(tx, this.#engine.db.schema), jobs)
   }
 
+  /** When a job with these fields would run; nothing is made. `tenant` says whose calendars are meant. */
+  async preview(input: PreviewInput, options: { tenant?: string } = {}): Promise<Preview> {
+    const { tenant = 'default' } = checkedOptions(options, ['tenant'])
+    return previewSchedule(this.#engine, await this.#engine.registry.tenantId(tenant), input)
+  }
+
   /** The job wherever it is: waiting, in flight or finished. Null: there is none. */
-  get(jobId: string): Promise<JobView | null> {
-    return getJob(this.#engine.db, null, jobId)
+  get(jobId: string): Promise<DescribedJob | null> {
+    return getDescribedJob(this.#engine.db, this.#engine, null, jobId)
   }
 
   /** Newest first, a page at a time. */

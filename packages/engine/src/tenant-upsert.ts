@@ -1,9 +1,11 @@
 import { BelfryError } from './errors.ts'
+import { knownWords } from './intake/input-of.ts'
 import { holderOfName } from './intake/keys.sql.ts'
 import { Complaints, isRecord } from './intake/understand-fields.ts'
 import { canonicalJson } from './intake/understand-fingerprint.ts'
 import { type UnderstoodJob, understandJob } from './intake/understand-job.ts'
-import { type Definition, queueKindOf, type ScheduleSpec } from './job/definition.ts'
+import type { WhenContext } from './intake/understand-when.ts'
+import { type Definition, queueKindOf } from './job/definition.ts'
 import { shardOfKey } from './job/ids.ts'
 import type { Instant } from './runtime/clock.ts'
 import type { TenantScope } from './tenant-scope.ts'
@@ -72,19 +74,21 @@ function differing(
     tenant,
     ...(stored.createdBy === undefined ? {} : { createdBy: stored.createdBy }),
   }
-  let wanted = understandJob(job, context)
-  const anchor = anchorToKeep(wanted.definition.schedule, stored.schedule)
-  // Without a start of its own, an interval counts from when it was first said, not from when it was last repeated.
-  if (anchor !== null && job.startAt === undefined)
-    wanted = understandJob({ ...job, startAt: new Date(anchor) }, context)
+  // Without a start of its own, an interval counts from when it was first said, not from when it was last repeated; and
+  // words that mean more than one time go on meaning it.
+  const wanted = understandJob(job, { ...context, ...saidBefore(understandJob(job, context), stored) })
   const isSameTime = wanted.when.kind === 'recurring' || (wanted.when.kind === 'once' && wanted.when.at === nominalAt)
   const isSame = canonicalJson(JSON.parse(wanted.definitionJson)) === canonicalJson(stored)
   return isSame && isSameTime ? null : wanted
 }
 
-function anchorToKeep(wanted: ScheduleSpec | undefined, stored: ScheduleSpec | undefined): Instant | null {
-  if (!wanted || !stored || !('every' in wanted) || !('every' in stored)) return null
-  return wanted.every === stored.every && wanted.timezone === stored.timezone ? stored.anchor : null
+function saidBefore({ definition }: UnderstoodJob, stored: Definition): Pick<WhenContext, 'anchor' | 'known'> {
+  const { schedule: wanted } = definition
+  const { schedule } = stored
+  if (!wanted || !schedule) return {}
+  if (definition.when !== undefined) return knownWords(stored, null)
+  if (!('every' in wanted) || !('every' in schedule)) return {}
+  return wanted.every === schedule.every && wanted.timezone === schedule.timezone ? { anchor: schedule.anchor } : {}
 }
 
 function named(name: string, input: unknown): Record<string, unknown> {

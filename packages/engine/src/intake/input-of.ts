@@ -1,6 +1,8 @@
 import { type Backoff, type Definition, HTTP_QUEUE, type RetryPolicy } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { httpInput } from './http-input.ts'
+import { onceInput, scheduleInput } from './schedule-input.ts'
+import type { WhenContext } from './understand-when.ts'
 
 const ms = (value: number): string => `${value}ms`
 
@@ -17,11 +19,9 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
     delivery,
     labels,
     name,
-    overlap,
-    jitterMs,
-    maxRuns,
     priority,
     schedule,
+    when: words,
   } = definition
   return withoutUndefined({
     // Not named, so that it goes with the call when an update takes that away.
@@ -32,29 +32,38 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
     delivery,
     labels,
     name,
-    overlap,
-    maxRuns,
     priority,
     retry: retry && retryInput(retry),
     timeout: timeoutMs === undefined ? undefined : ms(timeoutMs),
     startDeadline: startDeadlineMs === undefined ? undefined : ms(startDeadlineMs),
-    jitter: jitterMs === undefined ? undefined : ms(jitterMs),
-    ...(schedule === undefined
-      ? { runAt: nominalAt === null ? undefined : new Date(nominalAt) }
-      : scheduleInput(schedule)),
+    ...(schedule !== undefined
+      ? scheduleInput({ ...definition, schedule })
+      : nominalAt === null
+        ? {}
+        : onceInput(new Date(nominalAt), words)),
   })
 }
 
-function scheduleInput(schedule: NonNullable<Definition['schedule']>): Record<string, unknown> {
-  const { catchUp, endAt, timezone } = schedule
-  return {
-    timezone,
-    endAt: endAt === undefined ? undefined : new Date(endAt),
-    catchUp: catchUp && { policy: catchUp.policy, window: ms(catchUp.windowMs), max: catchUp.max },
-    ...('cron' in schedule
-      ? { cron: schedule.cron, startAt: schedule.startAt === undefined ? undefined : new Date(schedule.startAt) }
-      : { every: schedule.every, startAt: new Date(schedule.anchor) }),
+/** What the job's words meant when they were said, so that they keep meaning it. */
+export function knownWords(definition: Definition, nominalAt: Instant | null): Pick<WhenContext, 'known'> {
+  const { when: words, schedule, maxRuns } = definition
+  if (words === undefined) return {}
+  const { text, says = [] } = words
+  if (schedule === undefined) {
+    if (nominalAt === null) return {}
+    return { known: { text, timezone: words.timezone ?? 'UTC', understood: { kind: 'once', at: nominalAt } } }
   }
+  const startAt = 'every' in schedule ? schedule.anchor : says.includes('startAt') ? schedule.startAt : undefined
+  const endAt = says.includes('endAt') ? schedule.endAt : undefined
+  const understood = {
+    kind: 'recurring' as const,
+    cron: 'cron' in schedule ? [schedule.cron].flat() : null,
+    every: 'every' in schedule ? schedule.every : null,
+    ...(startAt === undefined ? {} : { startAt }),
+    ...(endAt === undefined ? {} : { endAt }),
+    ...(says.includes('maxRuns') && maxRuns !== undefined ? { maxRuns } : {}),
+  }
+  return { known: { text, timezone: schedule.timezone, understood } }
 }
 
 function retryInput({ maxAttempts, backoff, maxAgeMs }: RetryPolicy): Record<string, unknown> {

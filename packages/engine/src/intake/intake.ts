@@ -1,34 +1,21 @@
 import { BelfryError } from '../errors.ts'
-import { queueKindOf } from '../job/definition.ts'
-import { newJobId, shardOfJob, shardOfKey } from '../job/ids.ts'
-import { DELIVERY, OVERLAP } from '../job/states.ts'
-import { dueOf } from '../promotion/due.ts'
-import type { Schedules } from '../promotion/schedules.sql.ts'
-import type { Turns } from '../ready/turn.ts'
-import type { Clock, Instant } from '../runtime/clock.ts'
+import type { Instant } from '../runtime/clock.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import { pause } from '../runtime/pause.ts'
-import type { Random } from '../runtime/random.ts'
-import { noTenant, type Registry } from '../shards/registry.sql.ts'
+import { noTenant } from '../shards/registry.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
 import { namesPayload, PayloadMissing } from './announce-payloads.ts'
-import { jitterOf } from './jitter.ts'
-import { KEY_KIND, type Key } from './keys.sql.ts'
-import type { NewOneOff, NewRecurring, Sending } from './put-jobs.sql.ts'
+import { type Description, describeWhen } from './describe-when.ts'
+import { inPosition, Preparer, type PreparerDeps } from './preparer.ts'
+import type { Sending } from './put-jobs.sql.ts'
 import { putKeyed } from './put-keyed.ts'
 import { type Created, createdOf, MAX_BATCH, type Prepared, putAll, putPrepared } from './put-prepared.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
 
-export interface IntakeDeps {
+export interface IntakeDeps extends PreparerDeps {
   db: Database
-  clock: Clock
-  random: Random
-  registry: Registry
-  schedules: Schedules
-  turns: Turns
   wakeups: Wakeups
-  shards: number
 }
 
 /** Whose jobs they are and who says so; without a tenant each job names its own, or is of the tenant `default`. */
@@ -42,16 +29,6 @@ interface Pending {
   reject(error: unknown): void
 }
 
-/** Where a job will be, and since when. */
-interface Place {
-  tenantId: number
-  queueId: number
-  shard: number
-  jobId: string
-  now: Instant
-}
-
-const NO_KEYS: readonly Key[] = []
 const MAX_JOBS_PER_CALL = 10_000
 const LANES = 2
 /** How long a create is sent again while the database is away, before the caller is told. */
@@ -64,16 +41,31 @@ const RETRY_PAUSE_MS = 100
  */
 export class Intake {
   readonly #deps: IntakeDeps
+  readonly #preparer: Preparer
   readonly #singles: Lanes<Pending>
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps
+    this.#preparer = new Preparer(deps)
     this.#singles = new Lanes({ lanes: LANES, maxBatch: MAX_BATCH, work: (batch) => this.#putSingles(batch) })
   }
 
   async create(input: unknown, by: Creator = {}): Promise<Created> {
     const understood = understandJob(input, { ...by, now: this.#deps.clock.now() })
-    const prepared = this.#prepareKnown(understood, 'runs') ?? (await this.#prepare(understood, 'runs'))
+    return this.#putOne(this.#preparer.alone(understood) ?? (await this.#preparer.one(understood)))
+  }
+
+  /** As `create`, and says when the job will run; null if it was there already, since that may have been changed. */
+  async createDescribed(input: unknown, by: Creator): Promise<{ created: Created; description: Description | null }> {
+    const understood = understandJob(input, { ...by, now: this.#deps.clock.now() })
+    const prepared = this.#preparer.alone(understood) ?? (await this.#preparer.one(understood))
+    const created = await this.#putOne(prepared)
+    if (created.deduplicated) return { created, description: null }
+    const { when } = understood
+    return { created, description: describeWhen(when, prepared.schedule, { after: this.#deps.clock.now() }) }
+  }
+
+  async #putOne(prepared: Prepared): Promise<Created> {
     if (isTied(prepared)) return (await this.#put([prepared]))[0] as Created
     const until = this.#deps.clock.now() + PATIENCE_MS
     return new Promise((resolve, reject) => this.#singles.push({ prepared, until, resolve, reject }))
@@ -109,135 +101,22 @@ export class Intake {
       try {
         understood.push(understandJob(inputs[i], context))
       } catch (error) {
-        throw error instanceof BelfryError ? inPosition(error, i) : error
+        throw inPosition(error, i)
       }
     }
     // Only now: preparing makes the queues that are new, and a call that is refused leaves nothing behind.
-    const prepared: Prepared[] = []
-    for (const one of understood) prepared.push(this.#prepareKnown(one, born) ?? (await this.#prepare(one, born)))
-    return prepared
-  }
-
-  async #prepare(understood: UnderstoodJob, born: 'runs' | 'timers'): Promise<Prepared> {
-    const known = this.#prepareKnown(understood, born)
-    if (known) return known
-    const tenantId = await this.#deps.registry.tenantId(understood.tenant)
-    await this.#deps.registry.queueId(tenantId, understood.queue, queueKindOf(understood.definition))
-    return this.#prepareKnown(understood, born) as Prepared
+    return this.#preparer.all(understood, born)
   }
 
   /** For a job that has its id already, because SQL created it. */
-  async prepareFor(jobId: string, input: unknown): Promise<Prepared> {
-    const { clock, registry } = this.#deps
-    const now = clock.now()
-    const understood = understandJob(input, { now })
-    const tenantId = await registry.tenantId(understood.tenant)
-    const queueId = await registry.queueId(tenantId, understood.queue, queueKindOf(understood.definition))
-    const place = { tenantId, queueId, shard: shardOfJob(jobId), jobId, now }
-    return {
-      understood,
-      job: this.#placeOf(understood, place, 'runs'),
-      keys: this.#keysOf(understood, place),
-    }
+  prepareFor(jobId: string, input: unknown): Promise<Prepared> {
+    return this.#preparer.withId(jobId, understandJob(input, { now: this.#deps.clock.now() }))
   }
 
   async putIn(tx: Transaction, prepared: Prepared, now: Instant): Promise<void> {
     await this.#intern([prepared])
     const [created] = await putKeyed(tx, [prepared], now)
     if (created?.deduplicated) throw new BelfryError('name_taken', `the same request made job ${created.jobId} already`)
-  }
-
-  /** Gives the job its shard and id; null while its tenant or queue is not known yet. */
-  #prepareKnown(understood: UnderstoodJob, born: 'runs' | 'timers'): Prepared | null {
-    const { tenant, queue } = understood
-    const known = this.#deps.registry.knownQueue(tenant, queue, queueKindOf(understood.definition))
-    if (!known) return null
-    const { shards, random, clock } = this.#deps
-    const { tenantId, queueId } = known
-    const now = clock.now()
-    const key = understood.idempotency?.key
-    const shard = key === undefined ? Math.floor(random.float() * shards) : shardOfKey(tenantId, key, shards)
-    const place = { tenantId, queueId, shard, jobId: newJobId(shard, now, random), now }
-    return { understood, job: this.#placeOf(understood, place, born), keys: this.#keysOf(understood, place) }
-  }
-
-  /** Written out, for every job comes by here: spreading objects into objects took longer than all the rest of it. */
-  #placeOf(understood: UnderstoodJob, place: Place, born: 'runs' | 'timers'): NewOneOff | NewRecurring {
-    const { when, priority } = understood
-    const { now } = place
-    if (when.kind === 'recurring') {
-      const { id, schedule } = this.#deps.schedules.of(when.schedule)
-      const nominalAt = schedule.next(now - 1)
-      if (nominalAt === null)
-        throw new BelfryError('invalid_job', 'the schedule never fires', {
-          complaints: [{ path: 'endAt', message: 'the schedule has no time between now and its end' }],
-        })
-      const jitterMs = jitterOf(place.jobId, when.jitterMs)
-      return {
-        kind: 'recurring',
-        shard: place.shard,
-        jobId: place.jobId,
-        tenantId: place.tenantId,
-        queueId: place.queueId,
-        timeoutMs: understood.timeoutMs,
-        priority,
-        delivery: deliveryOf(understood),
-        name: understood.name,
-        definitionJson: understood.definitionJson,
-        dueAt: Math.max(now, dueOf(nominalAt, jitterMs, schedule)),
-        nominalAt,
-        scheduleId: id,
-        overlap: OVERLAP[when.overlap],
-        jitterMs,
-        maxRuns: when.maxRuns,
-      }
-    }
-    const dueAt = when.kind === 'now' ? now : when.at
-    const isReady = born === 'runs' && dueAt <= now
-    return {
-      kind: isReady ? 'immediate' : 'delayed',
-      shard: place.shard,
-      jobId: place.jobId,
-      tenantId: place.tenantId,
-      queueId: place.queueId,
-      timeoutMs: understood.timeoutMs,
-      priority,
-      delivery: deliveryOf(understood),
-      name: understood.name,
-      definitionJson: understood.definitionJson,
-      dueAt,
-      turn: isReady ? this.#deps.turns.next(now, priority) : null,
-    }
-  }
-
-  #keysOf({ idempotency, name }: UnderstoodJob, { tenantId, jobId, now }: Place): readonly Key[] {
-    if (idempotency === null && name === null) return NO_KEYS
-    const { shards } = this.#deps
-    const keys: Key[] = []
-    if (idempotency) {
-      const { key, ttlMs, fingerprint } = idempotency
-      keys.push({
-        shard: shardOfKey(tenantId, key, shards),
-        tenantId,
-        kind: KEY_KIND.idempotency,
-        key,
-        jobId,
-        fingerprint,
-        expiresAt: now + ttlMs,
-      })
-    }
-    if (name !== null) {
-      keys.push({
-        shard: shardOfKey(tenantId, name, shards),
-        tenantId,
-        kind: KEY_KIND.name,
-        key: name,
-        jobId,
-        fingerprint: null,
-        expiresAt: Number.POSITIVE_INFINITY,
-      })
-    }
-    return keys
   }
 
   /** One call, one outcome: a single statement where that is enough, else one transaction. */
@@ -333,9 +212,7 @@ export class Intake {
 
   async #intern(prepared: readonly Prepared[]): Promise<void> {
     await this.#deps.schedules.intern(
-      prepared.flatMap(({ job, understood }) =>
-        understood.when.kind === 'recurring' ? [{ shard: job.shard, spec: understood.when.schedule }] : [],
-      ),
+      prepared.flatMap(({ job, schedule }) => (schedule === null ? [] : [{ shard: job.shard, spec: schedule }])),
     )
   }
 
@@ -356,8 +233,6 @@ const unavailable = (cause: unknown): BelfryError =>
     cause,
   })
 
-const deliveryOf = ({ definition }: UnderstoodJob): number => DELIVERY[definition.delivery ?? 'at_least_once']
-
 const tenantsOf = (prepared: readonly Prepared[]): Set<number> => new Set(prepared.map(({ job }) => job.tenantId))
 
 const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
@@ -371,12 +246,3 @@ function withPosition<Result>(prepared: readonly Prepared[], put: Promise<Result
     throw error instanceof PayloadMissing && error.item ? inPosition(error, prepared.indexOf(error.item)) : error
   })
 }
-
-const inPosition = (error: BelfryError, position: number): BelfryError =>
-  new BelfryError(error.code, `job ${position}: ${error.message}`, {
-    complaints: error.complaints.map((complaint) => ({
-      ...complaint,
-      path: complaint.path === '' ? `[${position}]` : `[${position}].${complaint.path}`,
-    })),
-    cause: error,
-  })

@@ -1,16 +1,34 @@
+import type { Overlap } from '../job/states.ts'
+
+/** A day, days or instants from and to, whatever a cron would fire at, or the days of a calendar of the tenant. */
+export type ExclusionInput =
+  | string
+  | { from: Date | string; to: Date | string }
+  | { cron: string }
+  | { calendar: string }
+
 /** A job as people write it. `docs/reference/jobs.md` says what each field means; `understandJob` checks it. */
 export interface JobInput {
   name?: string
   tenant?: string
-  /** Exactly one of runAt, delay, cron and every; none means now. */
+  /** Exactly one of runAt, delay, cron, every and when; none means now. */
   runAt?: Date | string
   delay?: string
-  cron?: string
+  /** Several fire whenever one of them does. */
+  cron?: string | readonly string[]
+  /** A duration, or a repeating interval such as `R5/2026-12-01T00:00:00Z/PT15M`. */
   every?: string
+  /** English: `every weekday at 9am`, `in 10 minutes`. */
+  when?: string
   timezone?: string
   startAt?: Date | string
   endAt?: Date | string
   maxRuns?: number
+  /** Days and times at which a recurring job does not fire. */
+  exclude?: readonly ExclusionInput[]
+  onExcluded?: 'skip' | 'next_business_day'
+  /** What a change of the clocks does to a cron; without it the hour field decides. */
+  dst?: { gap?: 'after' | 'skip'; overlap?: 'first' | 'last' | 'both' }
   queue?: string
   /** A call to make. Its texts may hold `{{nominalAt}}`, `{{runId}}`, `{{attempt}}` and `{{secret:name}}`. */
   http?: {
@@ -47,7 +65,7 @@ export interface JobInput {
   }
   timeout?: string
   priority?: number
-  overlap?: 'allow' | 'skip'
+  overlap?: Overlap
   catchUp?: { policy?: 'latest' | 'all' | 'none'; window?: string; max?: number }
   jitter?: string
   startDeadline?: string

@@ -1,10 +1,10 @@
 import { BelfryError } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { inputOf } from './input-of.ts'
+import { inputOf, knownWords } from './input-of.ts'
 import { type UnderstoodJob, understandJob } from './understand-job.ts'
+import { KINDS } from './understand-when.ts'
 
-const TIMES = ['runAt', 'delay', 'cron', 'every'] as const
 const FIXED = ['name', 'tenant', 'idempotencyKey', 'idempotencyTtl'] as const
 
 /** Lays a patch over a stored definition: what it names replaces, null takes away, a new time replaces the old one. */
@@ -26,14 +26,18 @@ export function mergeUpdate(
   }
   const definition = JSON.parse(definitionJson) as Definition
   const { name, ...input } = inputOf(definition, at.nominalAt)
-  if (TIMES.some((field) => field in patch)) {
-    for (const field of [...TIMES, 'timezone', 'startAt', 'endAt']) delete input[field]
+  if (KINDS.some((field) => field in patch)) {
+    for (const field of [...KINDS, 'timezone', 'startAt', 'endAt']) delete input[field]
+    // An interval has no use for it, and nobody asked for both.
+    if ('every' in patch) delete input.dst
   }
+  if ('exclude' in patch && patch.exclude === null) delete input.onExcluded
   const merged = { ...input, ...read(patch) } as Record<string, unknown>
   for (const [field, value] of Object.entries(merged)) if (value === null && field !== 'payload') delete merged[field]
   const { createdBy } = definition
   return understandJob(name === undefined ? merged : { ...merged, name }, {
     now: at.now,
+    ...knownWords(definition, at.nominalAt),
     ...(createdBy === undefined ? {} : { createdBy }),
   })
 }

@@ -1,3 +1,4 @@
+import type { ResolvedSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { noTenant } from '../shards/registry.sql.ts'
 import type { Queryable } from '../store/database.ts'
@@ -29,6 +30,8 @@ export interface Prepared {
   job: NewOneOff | NewRecurring
   keys: readonly Key[]
   understood: UnderstoodJob
+  /** Of a recurring job: its schedule, standing on its own. */
+  schedule: ResolvedSpec | null
 }
 
 export const createdOf = ({ job }: Prepared): Created => ({

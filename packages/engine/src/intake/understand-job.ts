@@ -2,14 +2,13 @@ import { BelfryError } from '../errors.ts'
 import { DEFAULT_OVERLAP, DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
 import { hash64 } from '../job/ids.ts'
 import { nearestName } from '../job/nearest-name.ts'
-import type { Instant } from '../runtime/clock.ts'
 import { shown } from '../schedule/not-understood.ts'
 import { Complaints, isRecord, join, readWord } from './understand-fields.ts'
 import { canonicalJson } from './understand-fingerprint.ts'
 import { complainAboutSize, copyPayload, looksUnstorable, MAX_PAYLOAD_BYTES, TOO_LARGE } from './understand-payload.ts'
 import { addPolicies, readIdempotency } from './understand-policies.ts'
 import { addTarget, DEFAULT_QUEUE } from './understand-target.ts'
-import { type UnderstoodWhen, understandWhen, type When } from './understand-when.ts'
+import { type UnderstoodWhen, understandWhen, WHEN_FIELDS, type When, type WhenContext } from './understand-when.ts'
 
 /**
  * What a user wrote, as the engine means it. Whoever keeps `definition` past the call reads `definitionJson` instead: the
@@ -27,8 +26,7 @@ export interface UnderstoodJob {
   idempotency: { key: string; ttlMs: number; fingerprint: string } | null
 }
 
-export interface UnderstandContext {
-  now: Instant
+export interface UnderstandContext extends WhenContext {
   /** Whose jobs these are, said by the caller's key: a job may repeat it, and name no other. */
   tenant?: string
   /** Stands in the definition, and is no part of what makes two requests the same. */
@@ -36,12 +34,11 @@ export interface UnderstandContext {
 }
 
 const FIELDS = [
-  ...['name', 'tenant', 'runAt', 'delay', 'cron', 'timezone', 'every', 'startAt', 'endAt', 'maxRuns', 'queue', 'http'],
-  ...['payload', 'payloadRef', 'retry', 'timeout', 'priority', 'overlap', 'catchUp', 'jitter', 'startDeadline'],
-  ...['delivery', 'labels', 'idempotencyKey', 'idempotencyTtl'],
+  ...['name', 'tenant', ...WHEN_FIELDS, 'queue', 'http', 'payload', 'payloadRef', 'retry', 'timeout', 'priority'],
+  ...['startDeadline', 'delivery', 'labels', 'idempotencyKey', 'idempotencyTtl'],
 ]
 const KNOWN = new Set(FIELDS)
-const NOT_YET = new Set(['when', 'after', 'concurrency', 'unique', 'exclude', 'dst', 'callback', 'fairnessKey'])
+const NOT_YET = new Set(['after', 'concurrency', 'unique', 'callback', 'fairnessKey'])
 /** What others call it. */
 const SYNONYMS: Record<string, readonly string[]> = {
   runAt: ['at', 'date', 'time', 'dueAt', 'scheduledAt'],
@@ -53,6 +50,7 @@ const SYNONYMS: Record<string, readonly string[]> = {
   payload: ['data', 'body', 'args', 'input', 'params'],
   retry: ['retries', 'attempts', 'maxAttempts', 'backoff'],
   labels: ['tags'],
+  exclude: ['except', 'holidays', 'calendar', 'calendars'],
 }
 const MEANT = new Map(Object.entries(SYNONYMS).flatMap(([field, words]) => words.map((word) => [word, field])))
 
@@ -74,11 +72,11 @@ function understand(input: unknown, context: UnderstandContext): UnderstoodJob {
     throw complaints.error('invalid_job')
   }
   complainAboutUnknown(complaints, input)
-  const { when, asked } = understandWhen(complaints, input, context.now)
+  const { when, asked } = understandWhen(complaints, input, context)
   const definition: Definition = { queue: DEFAULT_QUEUE }
   addTarget(complaints, definition, input)
   addPolicies(complaints, definition, input)
-  if (when.kind === 'recurring') addWhen(definition, when)
+  if (when.kind !== 'now') addWhen(definition, when)
   const tenant = readTenant(complaints, input, context)
   const idempotency = readIdempotency(complaints, input)
   const fingerprint = idempotency && fingerprintOf(definition, asked)
@@ -123,7 +121,9 @@ function complainAboutUnknown(complaints: Complaints, job: Record<string, unknow
   }
 }
 
-function addWhen(definition: Definition, when: When & { kind: 'recurring' }): void {
+function addWhen(definition: Definition, when: Exclude<When, { kind: 'now' }>): void {
+  if (when.words !== undefined) definition.when = when.words
+  if (when.kind === 'once') return
   definition.schedule = when.schedule
   if (when.overlap !== DEFAULT_OVERLAP) definition.overlap = when.overlap
   if (when.jitterMs !== 0) definition.jitterMs = when.jitterMs

@@ -17,6 +17,7 @@ export interface Definition {
   labels?: Record<string, string>
   name?: string
   schedule?: ScheduleSpec
+  when?: Words
   overlap?: Overlap
   jitterMs?: number
   maxRuns?: number
@@ -74,6 +75,15 @@ export type Backoff =
   | { type: 'fixed'; initialMs: number; jitter: number }
   /** The last delay holds for all further failures. */
   | { type: 'list'; delaysMs: readonly number[]; jitter: number }
+
+/** A time as somebody said it in English. What it was understood as stands beside it, and is what counts. */
+export interface Words {
+  text: string
+  /** Of a one-off, unless it is UTC; that of a recurring job stands in its schedule. */
+  timezone?: string
+  /** Bounds that the words say themselves. */
+  says?: readonly ('startAt' | 'endAt' | 'maxRuns')[]
+}
 
 /** When a recurring job fires, as somebody asked for it. What is left out has its default. */
 export type ScheduleSpec = CronSpec | IntervalSpec

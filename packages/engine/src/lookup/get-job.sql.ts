@@ -2,6 +2,7 @@ import { createdAtOf, isJobId, shardOfJob } from '../job/ids.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { type DescribeDeps, type DescribedJob, describeJob } from './describe-job.ts'
 import { JOB_COLUMNS, jobPlaces } from './job-places.sql.ts'
 import { type JobRow, type JobView, jobViewOf } from './job-view.ts'
 
@@ -18,8 +19,23 @@ const GET = statement(
 
 /** Null: there is no such job, or it is another tenant's. */
 export async function getJob(db: Queryable, tenantId: number | null, jobId: string): Promise<JobView | null> {
+  const row = await getJobRow(db, tenantId, jobId)
+  return row && jobViewOf(row)
+}
+
+/** The same, and says when it runs. */
+export async function getDescribedJob(
+  db: Queryable,
+  deps: DescribeDeps,
+  tenantId: number | null,
+  jobId: string,
+): Promise<DescribedJob | null> {
+  const row = await getJobRow(db, tenantId, jobId)
+  return row && { ...jobViewOf(row), ...(await describeJob(row, deps)) }
+}
+
+async function getJobRow(db: Queryable, tenantId: number | null, jobId: string): Promise<JobRow | null> {
   if (!isJobId(jobId)) return null
   const [row] = await db.query<JobRow>(GET, [shardOfJob(jobId), jobId, createdAtOf(jobId) - DAY_MS])
-  if (row === undefined || (tenantId !== null && row[1] !== tenantId)) return null
-  return jobViewOf(row)
+  return row === undefined || (tenantId !== null && row[1] !== tenantId) ? null : row
 }

@@ -15,7 +15,7 @@ export const jobPlaces = (shard: string, id: string, since: string): string => `
      select s.job_id, s.tenant_id, s.version, s.name, s.updated_at, s.paused_at, s.pause_reason, s.definition
      from belfry.specs s where s.shard = ${shard} and s.job_id = ${id} limit 1) s on true
    left join lateral (
-     select t.nominal_at, t.due_at from belfry.timers t where t.shard = ${shard} and t.job_id = ${id} limit 1) t on true
+     select t.nominal_at, t.due_at, t.schedule_id, t.remaining_runs from belfry.timers t where t.shard = ${shard} and t.job_id = ${id} limit 1) t on true
    left join lateral (
      select r.nominal_at, r.due_at, r.state from belfry.runs r where r.shard = ${shard} and r.job_id = ${id}
      order by r.nominal_at desc limit 1) w on true
@@ -55,4 +55,4 @@ export const JOB_COLUMNS = `coalesce(j.id, s.job_id) as id, coalesce(j.tenant_id
      case when j.id is not null then j.definition else s.definition end, t.nominal_at, t.due_at, r.nominal_at, r.due_at, r.state,
      coalesce(a.nominal_at, d.nominal_at), coalesce(a.outcome, case when d.nominal_at is not null then ${OUTCOME.failed} end),
      case when a.nominal_at is not null then a.failure_class else d.failure_class end,
-     case when a.nominal_at is not null then a.error else d.error end, coalesce(a.finished_at, d.died_at), coalesce(a.number, d.attempt)`
+     case when a.nominal_at is not null then a.error else d.error end, coalesce(a.finished_at, d.died_at), coalesce(a.number, d.attempt), t.schedule_id, t.remaining_runs`

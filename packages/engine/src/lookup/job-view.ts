@@ -1,11 +1,6 @@
 import { type HttpView, shownHttp } from '../intake/http-input.ts'
-import {
-  DEFAULT_PRIORITY,
-  type Definition,
-  type RetryPolicy,
-  type ScheduleSpec,
-  usualTimeoutMs,
-} from '../job/definition.ts'
+import { onceInput, type ScheduleView, scheduleInput } from '../intake/schedule-input.ts'
+import { DEFAULT_PRIORITY, type Definition, type RetryPolicy, usualTimeoutMs } from '../job/definition.ts'
 import { createdAtOf, runIdOf } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass, nameOf, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -31,8 +26,8 @@ export interface JobView {
   tenant: string
   name: string | null
   status: JobViewStatus
-  /** `{ runAt }` for a one-off with a time of its own; null for one that was to run at once. */
-  schedule: ScheduleSpec | { runAt: Date } | null
+  /** As it could be sent again: `{ runAt }` for a one-off with a time of its own; null for one that was to run at once. */
+  schedule: ScheduleView | null
   /** The call to make, as it was written; null for work that workers do. */
   http: HttpView | null
   queue: string
@@ -78,6 +73,9 @@ export type JobRow = readonly [
   lastError: string | null,
   lastFinishedAt: Instant | null,
   lastAttempt: number | null,
+  /** Of a recurring job that has a future: the schedule it goes by, and how many runs are left of `maxRuns`. */
+  scheduleId: string | null,
+  remainingRuns: number | null,
 ]
 
 /** A one-off that is due within this time of its creation was to run at once. */
@@ -115,11 +113,18 @@ export const dateOf = (instant: Instant | null): Date | null =>
   instant === null || !Number.isFinite(instant) ? null : new Date(instant)
 
 function scheduleOf(row: JobRow, definition: Partial<Definition>): JobView['schedule'] {
-  if (definition.schedule !== undefined) return definition.schedule
+  const { schedule } = definition
+  if (schedule !== undefined) return scheduleInput({ ...definition, schedule })
+  const at = onceAtOf(row, definition)
+  return at === null ? null : onceInput(new Date(at), definition.when)
+}
+
+/** The time of a one-off; null if it was to run at once. */
+export function onceAtOf(row: JobRow, definition: Partial<Definition>): Instant | null {
   const nominalAt = row[11] ?? row[13] ?? row[16]
   if (!row[4] || nominalAt === null) return null
   const waited = nominalAt - createdAtOf(row[0])
-  return waited >= 0 && waited < AT_ONCE_MS ? null : { runAt: new Date(nominalAt) }
+  return definition.when === undefined && waited >= 0 && waited < AT_ONCE_MS ? null : nominalAt
 }
 
 function nextRunAtOf(row: JobRow): Instant | null {

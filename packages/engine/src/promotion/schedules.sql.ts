@@ -1,4 +1,4 @@
-import type { CatchUp, ScheduleSpec } from '../job/definition.ts'
+import type { CatchUp, ResolvedSpec } from '../job/definition.ts'
 import { DEFAULT_CATCH_UP } from '../job/definition.ts'
 import { FireTimes } from '../schedule/fire-times.ts'
 import { canonicalSchedule, type Schedule, scheduleId } from '../schedule/schedule.ts'
@@ -19,6 +19,7 @@ const INTERN = statement(
 )
 
 export interface KnownSchedule {
+  spec: ResolvedSpec
   schedule: Schedule
   catchUp: CatchUp
 }
@@ -33,7 +34,7 @@ const MAX_INTERNED = 100_000
 export class Schedules {
   readonly #db: Queryable
   readonly #fireTimes = new FireTimes()
-  readonly #specs = new Map<string, ScheduleSpec>()
+  readonly #specs = new Map<string, ResolvedSpec>()
   readonly #interned = new Set<string>()
 
   constructor(db: Queryable) {
@@ -51,23 +52,23 @@ export class Schedules {
       numbers(list.map(({ shard }) => shard)),
       numbers(list.map((want) => want.scheduleId)),
     ])
-    for (const [id, spec] of rows) this.#specs.set(id, JSON.parse(spec) as ScheduleSpec)
+    for (const [id, spec] of rows) this.#specs.set(id, JSON.parse(spec) as ResolvedSpec)
   }
 
   get(id: string): KnownSchedule | null {
     const spec = this.#specs.get(id)
-    return spec ? { schedule: this.#fireTimes.get(id, () => spec), catchUp: spec.catchUp ?? DEFAULT_CATCH_UP } : null
+    return spec ? this.#known(id, spec) : null
   }
 
   /** For a job that is being planned now. */
-  of(spec: ScheduleSpec): KnownSchedule & { id: string } {
+  of(spec: ResolvedSpec): KnownSchedule & { id: string } {
     const id = scheduleId(spec)
-    return { id, schedule: this.#fireTimes.get(id, () => spec), catchUp: spec.catchUp ?? DEFAULT_CATCH_UP }
+    return { id, ...this.#known(id, spec) }
   }
 
   /** Writes schedules that jobs of these shards will refer to, before the jobs are written. */
-  async intern(uses: readonly { shard: number; spec: ScheduleSpec }[]): Promise<void> {
-    const missing = new Map<string, { id: string; shard: number; spec: ScheduleSpec }>()
+  async intern(uses: readonly { shard: number; spec: ResolvedSpec }[]): Promise<void> {
+    const missing = new Map<string, { id: string; shard: number; spec: ResolvedSpec }>()
     for (const { shard, spec } of uses) {
       const id = scheduleId(spec)
       if (!this.#interned.has(`${shard}.${id}`)) missing.set(`${shard}.${id}`, { id, shard, spec })
@@ -81,5 +82,8 @@ export class Schedules {
     ])
     if (this.#interned.size > MAX_INTERNED) this.#interned.clear()
     for (const key of missing.keys()) this.#interned.add(key)
+  }
+  #known(id: string, spec: ResolvedSpec): KnownSchedule {
+    return { spec, schedule: this.#fireTimes.get(id, () => spec), catchUp: spec.catchUp ?? DEFAULT_CATCH_UP }
   }
 }

@@ -1,0 +1,80 @@
+import type { IntervalSpec, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { sentenceOf, sentenceOfOnce } from '../schedule/english/sentence-of.ts'
+import { type FireTimeText, localTimeOf } from '../schedule/local-time.ts'
+import type { Schedule } from '../schedule/schedule.ts'
+import type { When } from './understand-when.ts'
+
+/** When a job runs, said back to whoever asked for it. */
+export interface Description {
+  /** One sentence. */
+  understoodAs: string
+  /** The cron (several joined by ` | `), the interval, or the instant; null: now. */
+  expression: string | null
+  timezone: string
+  /** The next times, on the clock of UTC and of the zone. */
+  times: FireTimeText[]
+}
+
+const USUAL_TIMES = 5
+const NOW: Description = { understoodAs: 'now', expression: null, timezone: 'UTC', times: [] }
+
+/** Times are those after an instant; of a one-off its own, unless `after` is later. */
+export function describeWhen(
+  when: When,
+  spec: ResolvedSpec | null,
+  { after, count = USUAL_TIMES }: { after: Instant; count?: number },
+): Description {
+  if (when.kind === 'now') return NOW
+  if (when.kind === 'once') return describeOnce(when.at, when.words?.timezone ?? 'UTC', 'to come')
+  const most = Math.min(count, when.maxRuns ?? count)
+  const times = spec === null ? [] : fireTimes(spec, compileSchedule(spec), { after, count: most })
+  return describeRecurring(when.schedule, when.maxRuns, times)
+}
+
+/** One that is over has no time to come. */
+export function describeOnce(at: Instant | null, timezone: string, state: 'to come' | 'over'): Description {
+  if (at === null) return NOW
+  const text = localTimeOf({ cron: '* * * * *', timezone }, at)
+  return {
+    understoodAs: sentenceOfOnce(at, timezone),
+    expression: text.utc,
+    timezone,
+    times: state === 'to come' ? [{ utc: text.utc, local: text.local }] : [],
+  }
+}
+
+export function describeRecurring(schedule: ScheduleSpec, maxRuns: number | null, times: FireTimeText[]): Description {
+  return {
+    understoodAs: maxRuns === null ? sentenceOf(schedule) : `${sentenceOf(schedule)}, ${often(maxRuns)}`,
+    expression: expressionOf(schedule),
+    timezone: schedule.timezone,
+    times,
+  }
+}
+
+export function fireTimes(
+  spec: ResolvedSpec,
+  schedule: Schedule,
+  { after, count }: { after: Instant; count: number },
+): FireTimeText[] {
+  const times: FireTimeText[] = []
+  for (let at = schedule.next(after); at !== null && times.length < count; at = schedule.next(at)) {
+    times.push(localTimeOf(spec, at))
+  }
+  return times
+}
+
+/** The canonical text, as it could be sent. */
+export function expressionOf(schedule: ScheduleSpec): string {
+  if ('every' in schedule) return intervalText(schedule)
+  return typeof schedule.cron === 'string' ? schedule.cron : schedule.cron.join(' | ')
+}
+
+/** A repeating interval where it says how often, else the duration. */
+export function intervalText({ every, anchor, count }: IntervalSpec): string {
+  return count === undefined ? every : `R${count}/${new Date(anchor).toISOString()}/${every}`
+}
+
+const often = (maxRuns: number): string => (maxRuns === 1 ? 'once' : `${maxRuns} times`)

@@ -1,0 +1,95 @@
+import { BelfryError } from '../errors.ts'
+import type { Definition } from '../job/definition.ts'
+import { OVERLAP } from '../job/states.ts'
+import { dueOf } from '../promotion/due.ts'
+import { putSkips } from '../promotion/put-skips.sql.ts'
+import type { Schedules } from '../promotion/schedules.sql.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Transaction } from '../store/database.ts'
+import type { LockedTimer } from '../timers/lock-timer.sql.ts'
+import { countScheduledRuns } from './count-runs.sql.ts'
+import { jitterOf } from './jitter.ts'
+import { JOB_STATUS, type JobRow } from './job-row.sql.ts'
+import { neverFires } from './never-fires.ts'
+import { type CalendarReader, calendarsOf, resolveFor } from './resolve-when.ts'
+import type { UnderstoodJob } from './understand-job.ts'
+import type { RecurringWhen } from './understand-recurring.ts'
+
+export interface ReplanDeps {
+  schedules: Schedules
+  calendars: CalendarReader
+}
+
+const FOREVER = Number.POSITIVE_INFINITY
+/** What falls into a pause is counted so far. */
+const MAX_COUNTED = 10_000
+
+/**
+ * The timer of a job that was changed, in the transaction that holds it. What was due has been decided under the old
+ * definition, so the new one begins now; a schedule that stays the same keeps the nominal time that it waits for.
+ */
+export async function replanJob(
+  tx: Transaction,
+  deps: ReplanDeps,
+  { job, timer, understood, now }: { job: JobRow; timer: LockedTimer; understood: UnderstoodJob; now: Instant },
+): Promise<LockedTimer> {
+  const { when } = understood
+  const isPaused = job.status === JOB_STATUS.paused
+  if (when.kind !== 'recurring') {
+    if (timer.scheduleId !== null)
+      throw new BelfryError('invalid_job', 'a recurring job cannot become a one-off: cancel it and create anew')
+    const at = when.kind === 'now' ? now : when.at
+    return { ...timer, nominalAt: at, dueAt: isPaused ? FOREVER : Math.max(now, at) }
+  }
+  if (timer.scheduleId === null)
+    throw new BelfryError('invalid_job', 'a one-off cannot become recurring: cancel it and create anew')
+  const spec = resolveFor(when.schedule, job.jobId, await deps.calendars.read(job.tenantId, calendarsOf(when)))
+  const { id, schedule } = deps.schedules.of(spec)
+  const jitterMs = jitterOf(job.jobId, when.jitterMs)
+  const kept = {
+    ...timer,
+    overlap: OVERLAP[when.overlap],
+    remainingRuns: await remainingRuns(tx, job, timer, when),
+  }
+  if (id === timer.scheduleId && jitterMs === timer.jitterMs) return kept
+  await closeOld(tx, deps, timer, { isPaused, now })
+  const nominalAt = schedule.next(now)
+  if (nominalAt === null) throw neverFires(spec, now + 1)
+  await deps.schedules.intern([{ shard: timer.shard, spec }])
+  const dueAt = isPaused ? FOREVER : Math.max(now, dueOf(nominalAt, jitterMs, schedule))
+  return { ...kept, scheduleId: id, nominalAt, decidedUntil: now, dueAt, jitterMs }
+}
+
+/** Nominal times of the old schedule that nobody decided are not forgotten with it. */
+async function closeOld(
+  tx: Transaction,
+  { schedules }: ReplanDeps,
+  timer: LockedTimer,
+  { isPaused, now }: { isPaused: boolean; now: Instant },
+): Promise<void> {
+  const { nominalAt: from, shard, scheduleId } = timer
+  if (from === null || scheduleId === null || from > now) return
+  if (!isPaused) throw new BelfryError('in_progress', 'the job is still making up for missed times: try again')
+  await schedules.load([{ shard, scheduleId }])
+  const counted = schedules.get(scheduleId)?.schedule.count(from - 1, now, MAX_COUNTED + 1) ?? null
+  const count = counted !== null && counted > MAX_COUNTED ? null : counted
+  await putSkips(tx, timer, [{ from, to: now + 1, reason: 'paused', count }], now)
+}
+
+/** `maxRuns` is a total: what was run before it was changed counts. */
+async function remainingRuns(
+  tx: Transaction,
+  job: JobRow,
+  timer: LockedTimer,
+  { maxRuns }: RecurringWhen,
+): Promise<number | null> {
+  if (maxRuns === null) return null
+  const { maxRuns: before } = JSON.parse(job.definitionJson) as Definition
+  const soFar =
+    before === undefined || timer.remainingRuns === null
+      ? await countScheduledRuns(tx, job, maxRuns)
+      : before - timer.remainingRuns
+  if (soFar < maxRuns) return maxRuns - soFar
+  const message = `must be more than the ${soFar} runs that there were: cancel the job to end it`
+  throw new BelfryError('invalid_job', `maxRuns: ${message}`, { complaints: [{ path: 'maxRuns', message }] })
+}

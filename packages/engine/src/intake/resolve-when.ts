@@ -1,0 +1,65 @@
+import { BelfryError } from '../errors.ts'
+import type { Calendar, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { hasHashes } from '../schedule/hashed-field.ts'
+import { shown } from '../schedule/not-understood.ts'
+import { resolveSpec } from '../schedule/resolve-spec.ts'
+import { neverFires } from './never-fires.ts'
+import type { When } from './understand-when.ts'
+
+export type CalendarMap = ReadonlyMap<string, Calendar>
+
+/** Reads those of a tenant's calendars that there are. */
+export interface CalendarReader {
+  read(tenantId: number, names: readonly string[]): Promise<CalendarMap>
+}
+
+/** For times that are worked out before there is a job, or without one. */
+export const NO_JOB = '00000000-0000-7000-8000-000000000000'
+const NO_NAMES: readonly string[] = []
+export const NO_CALENDARS: CalendarMap = new Map()
+
+/** The schedule itself if it needs nothing of its job or tenant; null: it has yet to be resolved. */
+export function aloneOf(schedule: ScheduleSpec): ResolvedSpec | null {
+  const { exclude } = schedule
+  if (exclude?.some((exclusion) => 'calendar' in exclusion)) return null
+  return hasHash(schedule) ? null : (schedule as ResolvedSpec)
+}
+
+/** Whether its times depend on the job's id. */
+export function hasHash(schedule: ScheduleSpec): boolean {
+  if (!('cron' in schedule)) return false
+  const { cron } = schedule
+  return typeof cron === 'string' ? hasHashes(cron) : cron.some(hasHashes)
+}
+
+/** Calendars that must be read before the job can be planned. */
+export function calendarsOf(when: When): readonly string[] {
+  if (when.kind !== 'recurring' || when.schedule.exclude === undefined) return NO_NAMES
+  return when.schedule.exclude.flatMap((exclusion) => ('calendar' in exclusion ? [exclusion.calendar] : []))
+}
+
+export function resolveFor(schedule: ScheduleSpec, jobId: string, calendars: CalendarMap): ResolvedSpec {
+  const alone = aloneOf(schedule)
+  if (alone !== null) return alone
+  mustBeThere(schedule, calendars)
+  return resolveSpec(schedule, { jobId, calendarOf: (name) => calendars.get(name) })
+}
+
+function mustBeThere({ exclude = [] }: ScheduleSpec, calendars: CalendarMap): void {
+  const complaints = exclude.flatMap((exclusion, index) =>
+    'calendar' in exclusion && !calendars.has(exclusion.calendar)
+      ? [{ path: `exclude[${index}].calendar`, message: `there is no calendar ${shown(exclusion.calendar)}` }]
+      : [],
+  )
+  const [first] = complaints
+  if (first) throw new BelfryError('invalid_job', `${first.path}: ${first.message}`, { complaints })
+}
+
+/** Throws for a schedule whose calendars are not there, or leave it no time. */
+export function mustFireWith(when: When, calendars: CalendarMap, now: Instant): void {
+  if (when.kind !== 'recurring' || calendarsOf(when).length === 0) return
+  const spec = resolveFor(when.schedule, NO_JOB, calendars)
+  if (compileSchedule(spec).next(now - 1) === null) throw neverFires(spec, now)
+}

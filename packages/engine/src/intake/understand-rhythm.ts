@@ -1,0 +1,91 @@
+import type { Words } from '../job/definition.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { canonicalCron } from '../schedule/cron-text.ts'
+import { formatDuration } from '../schedule/duration.ts'
+import type { UnderstoodText } from '../schedule/english/read-when.ts'
+import { readInterval } from '../schedule/interval-schedule.ts'
+import { readRepeating } from '../schedule/repeating.ts'
+import { NO_CALENDARS, NO_JOB, resolveFor } from './resolve-when.ts'
+import type { Complaints } from './understand-fields.ts'
+
+/** What repeats, whichever field said it, with the bounds that stand in that field itself. */
+export interface Rhythm {
+  field: 'cron' | 'every' | 'when'
+  beat: { cron: string | readonly string[] } | { every: string }
+  startAt?: Instant
+  endAt?: Instant
+  /** How many fire times there are, whatever becomes of them. */
+  count?: number
+  maxRuns?: number
+  words?: Words
+}
+
+const MAX_CRONS = 20
+const FALLBACK = '* * * * *'
+
+export function readCron(complaints: Complaints, value: unknown): Rhythm {
+  return { field: 'cron', beat: { cron: Array.isArray(value) ? readCrons(complaints, value) : one(complaints, value) } }
+}
+
+function one(complaints: Complaints, value: unknown): string {
+  const known = typeof value === 'string' ? proven.get(value) : undefined
+  return known ?? complaints.read('cron', () => proveCron(value)) ?? FALLBACK
+}
+
+function readCrons(complaints: Complaints, list: readonly unknown[]): string | string[] {
+  if (list.length === 0 || list.length > MAX_CRONS) {
+    complaints.add('cron', `must be 1 to ${MAX_CRONS} expressions, not ${list.length}`)
+    return FALLBACK
+  }
+  const crons = new Set<string>()
+  for (const [index, value] of list.entries()) {
+    const cron = complaints.read(`cron[${index}]`, () => proveCron(value))
+    if (cron !== undefined) crons.add(cron)
+  }
+  const [first = FALLBACK, ...others] = crons
+  return others.length === 0 ? first : [first, ...others]
+}
+
+/** Expressions that proved to fire, so that a batch of a million jobs proves each of its few once. */
+const MAX_PROVEN = 10_000
+const proven = new Map<string, string>()
+
+function proveCron(value: unknown): string {
+  const cron = canonicalCron(value)
+  // Of any job: whether there is such a day does not depend on which.
+  compileSchedule(resolveFor({ cron, timezone: 'UTC' }, NO_JOB, NO_CALENDARS))
+  if (proven.size >= MAX_PROVEN) proven.clear()
+  proven.set(String(value), cron)
+  return cron
+}
+
+export function readEvery(complaints: Complaints, value: unknown): Rhythm {
+  const repeating = typeof value === 'string' && complaints.read('every', () => readRepeating(value))
+  // Undefined: it was complained about.
+  if (repeating === undefined) return { field: 'every', beat: { every: 'PT1H' } }
+  if (!repeating) {
+    const every = complaints.read('every', () => formatDuration(readInterval(value))) ?? 'PT1H'
+    return { field: 'every', beat: { every } }
+  }
+  const { every, ...bounds } = repeating
+  return { field: 'every', beat: { every }, ...bounds }
+}
+
+/** Words that mean more than one time. */
+export function rhythmOfWords(text: string, understood: UnderstoodText & { kind: 'recurring' }): Rhythm {
+  const { cron, every, startAt, endAt, maxRuns } = understood
+  // Where an interval starts is said in one way or another; a startAt beside it says it better.
+  const says = (['startAt', 'endAt', 'maxRuns'] as const).filter(
+    (bound) => understood[bound] !== undefined && !(bound === 'startAt' && every !== null),
+  )
+  const [first = FALLBACK, ...others] = cron ?? []
+  return {
+    field: 'when',
+    beat: every === null ? { cron: others.length === 0 ? first : [first, ...others] } : { every },
+    ...(startAt === undefined ? {} : { startAt }),
+    ...(endAt === undefined ? {} : { endAt }),
+    ...(maxRuns === undefined ? {} : { maxRuns }),
+    words: says.length === 0 ? { text } : { text, says },
+  }
+}

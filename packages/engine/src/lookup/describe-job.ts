@@ -1,0 +1,36 @@
+import { type Description, describeOnce, describeRecurring, fireTimes } from '../intake/describe-when.ts'
+import type { Definition } from '../job/definition.ts'
+import { shardOfJob } from '../job/ids.ts'
+import type { Schedules } from '../promotion/schedules.sql.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { FireTimeText } from '../schedule/local-time.ts'
+import { type JobRow, type JobView, onceAtOf } from './job-view.ts'
+
+export interface DescribeDeps {
+  clock: Clock
+  schedules: Schedules
+}
+
+/** A job, and when it runs, in words and times. */
+export type DescribedJob = JobView & Description
+
+const TIMES = 5
+
+/** The times are those of the schedule that it is promoted by, whatever its calendars have become since. */
+export async function describeJob(row: JobRow, deps: DescribeDeps): Promise<Description> {
+  const definition = JSON.parse(row[10]) as Partial<Definition>
+  const { schedule, when: words, maxRuns = null } = definition
+  if (schedule !== undefined) return describeRecurring(schedule, maxRuns, await timesOf(row, deps))
+  return describeOnce(onceAtOf(row, definition), words?.timezone ?? 'UTC', row[12] === null ? 'over' : 'to come')
+}
+
+async function timesOf(row: JobRow, { clock, schedules }: DescribeDeps): Promise<FireTimeText[]> {
+  const [jobId, nominalAt, dueAt, scheduleId, remainingRuns] = [row[0], row[11], row[12], row[22], row[23]]
+  if (scheduleId === null) return []
+  await schedules.load([{ shard: shardOfJob(jobId), scheduleId }])
+  const known = schedules.get(scheduleId)
+  if (known === null) return []
+  const isPaused = dueAt === null || !Number.isFinite(dueAt)
+  const after = isPaused || nominalAt === null ? clock.now() : nominalAt - 1
+  return fireTimes(known.spec, known.schedule, { after, count: Math.min(TIMES, remainingRuns ?? TIMES) })
+}
