@@ -11,6 +11,7 @@ import type { Handler } from './executors/handlers/handler-pool.ts'
 import type { CallbackBody } from './executors/http/callbacks.ts'
 import { Complaints, readInteger, readWord } from './intake/understand-fields.ts'
 import { Jobs } from './jobs.ts'
+import type { Forecast, ForecastRequest } from './lookup/forecasts.ts'
 import { type BelfryOptions, isWebAddress, readOptions, type Settings } from './options.ts'
 import { type Readers, startReaders } from './readers.ts'
 import { type Readiness, readiness } from './readiness.ts'
@@ -154,6 +155,11 @@ export class Belfry {
     return new Tenant(new TenantScope(caller, this.#engine, this.#parts.readers))
   }
 
+  /** The coming load of all tenants; a tenant's own is `tenant(…).forecast`. */
+  forecast(request: ForecastRequest = {}): Promise<Forecast> {
+    return this.#engine.forecasts.get(this.#engine.db, null, request)
+  }
+
   /** The nodes that are there. */
   nodes(): Promise<NodeView[]> {
     return listNodes(this.#engine.db)
@@ -161,7 +167,8 @@ export class Belfry {
 
   /** Whether this node can do its work, and what stands in its way. */
   readiness(): Promise<Readiness> {
-    return readiness({ db: this.#engine.db, ...this.#parts })
+    const zoneDataWeakness = this.#engine.replanning.zones.weakness()
+    return readiness({ db: this.#engine.db, ...this.#parts, zoneDataWeakness })
   }
 
   /** What callback URLs begin with from now on, unless an option said it; known once the server listens. */

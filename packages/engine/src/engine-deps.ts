@@ -29,4 +29,6 @@ export interface EngineDeps {
   /** What callback URLs begin with. */
   publicUrl?(): string
   http?: HttpSettings
+  /** The edition of zone data to plan by; the runtime's unless given. */
+  zoneData?: string
 }

@@ -23,13 +23,17 @@ export interface ReadinessDeps {
   missingWall: string | null
   /** What is wrong with the encryption key; null: nothing. */
   keyWeakness: string | null
+  /** What is wrong with this node's zone data; null: nothing. */
+  zoneDataWeakness: string | null
 }
 
-export async function readiness({ db, readers, missingWall, keyWeakness }: ReadinessDeps): Promise<Readiness> {
+export async function readiness(deps: ReadinessDeps): Promise<Readiness> {
+  const { db, readers, missingWall, keyWeakness, zoneDataWeakness } = deps
   const required = [await check('database', () => db.query(PING, [])), await check('schema', () => checkSchema(db))]
   const wished = [
     outcome('reader role', missingWall),
     outcome('encryption key', keyWeakness),
+    outcome('zone data', zoneDataWeakness),
     ...(readers.lists === readers.fresh ? [] : [await check('read database', () => readers.lists.asOf())]),
   ]
   return { ready: required.every(({ ok }) => ok), checks: [...required, ...wished] }

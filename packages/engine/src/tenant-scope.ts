@@ -50,7 +50,10 @@ export class TenantScope {
 const SHOWN = 100
 
 /** Whatever was asked for stands in the answer, so it is cut to a length that no id has. */
-export function noSuch(what: 'job' | 'run' | 'dead letter' | 'queue' | 'worker', id: unknown): BelfryError {
+export function noSuch(
+  what: 'job' | 'run' | 'dead letter' | 'queue' | 'worker' | 'calendar',
+  id: unknown,
+): BelfryError {
   const text = String(id)
   return new BelfryError('not_found', `there is no ${what} ${text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text}`)
 }

@@ -1,5 +1,7 @@
 import { TenantBackfills } from './tenant-backfills.ts'
+import { TenantCalendars } from './tenant-calendars.ts'
 import { TenantDeadLetters } from './tenant-dead-letters.ts'
+import { TenantForecast } from './tenant-forecast.ts'
 import { TenantJobs } from './tenant-jobs.ts'
 import { TenantQueues } from './tenant-queues.ts'
 import { TenantRuns } from './tenant-runs.ts'
@@ -19,10 +21,12 @@ export class Tenant {
   readonly backfills: TenantBackfills
   readonly queues: TenantQueues
   readonly payloads: TenantPayloads
+  readonly calendars: TenantCalendars
   readonly secrets: TenantSecrets
   readonly signingKeys: TenantSigningKeys
   readonly circuits: TenantCircuits
   readonly stats: TenantStats
+  readonly forecast: TenantForecast
   readonly workers: TenantWorkers
 
   constructor(scope: TenantScope) {
@@ -32,10 +36,12 @@ export class Tenant {
     this.backfills = new TenantBackfills(scope)
     this.queues = new TenantQueues(scope)
     this.payloads = new TenantPayloads(scope)
+    this.calendars = new TenantCalendars(scope)
     this.secrets = new TenantSecrets(scope)
     this.signingKeys = new TenantSigningKeys(scope)
     this.circuits = new TenantCircuits(scope)
     this.stats = new TenantStats(scope)
+    this.forecast = new TenantForecast(scope)
     this.workers = new TenantWorkers(scope)
   }
 }

@@ -11,7 +11,8 @@ const YEARS_AHEAD = 20
 /** One event may last so long; longer ones are no holidays. */
 const MAX_DAYS_OF_EVENT = 366
 const MAX_EVENTS = 5_000
-const MAX_RULES = 1_000
+/** Each may be a day's walk through a century. */
+const MAX_RULES = 200
 
 export interface ICalendarBounds {
   now: Instant
@@ -102,8 +103,8 @@ function summaryOf(value: string, maxName: number, line: number): string {
 function daysOf(events: readonly Event[], { now, maxDays }: ICalendarBounds): CalendarDay[] {
   const names = new Map<number, string | undefined>()
   const before = new Date(now).getUTCFullYear() + YEARS_AHEAD + 1
-  if (events.filter(({ rule }) => rule).length > MAX_RULES)
-    throw new ICalendarProblem(1, `more than ${MAX_RULES} events that repeat`)
+  const tooMany = events.filter(({ rule }) => rule)[MAX_RULES]
+  if (tooMany) throw new ICalendarProblem(tooMany.line, `more than ${MAX_RULES} events that repeat`)
   for (const event of events) {
     const { first, length } = spanOf(event)
     if (event.isCanceled) continue

@@ -78,17 +78,17 @@ export function* daysOfRule(rule: YearlyRule, first: number, before: number): Ge
   const isPlain = rule.monthDays === null && rule.weekdays === null
   const monthDays = isPlain ? [start.getUTCDate()] : rule.monthDays
   const months = rule.months ?? (isPlain ? [start.getUTCMonth() + 1] : null)
+  // Looked at first, since it leaves most days out.
+  const onWeekday = Array.from({ length: 7 }, (_, day) => rule.weekdays?.some(({ weekday }) => weekday === day) ?? true)
   let left = rule.count
   for (let year = start.getUTCFullYear(); year < before; year += rule.interval) {
+    const ofYear = [boundsOf(year, 1)[0], boundsOf(year, 12)[1]] as const
     for (let month = 1; month <= 12; month++) {
       if (months !== null && !months.includes(month)) continue
-      const [firstOfMonth, lastOfMonth] = boundsOf(year, month)
-      const within =
-        rule.months === null
-          ? ([boundsOf(year, 1)[0], boundsOf(year, 12)[1]] as const)
-          : ([firstOfMonth, lastOfMonth] as const)
-      for (let day = firstOfMonth; day <= lastOfMonth; day++) {
-        if (day < first || !isOneOf(monthDays, day - firstOfMonth + 1, lastOfMonth - firstOfMonth + 1)) continue
+      const ofMonth = boundsOf(year, month)
+      const within = rule.months === null ? ofYear : ofMonth
+      for (let day = Math.max(first, ofMonth[0]); day <= ofMonth[1]; day++) {
+        if (!onWeekday[weekdayOfDay(day)] || !isOneOf(monthDays, day, ofMonth)) continue
         if (rule.weekdays !== null && !rule.weekdays.some((wanted) => isWeekday(wanted, day, within))) continue
         if (day > rule.until || left-- === 0) return
         yield day
@@ -97,21 +97,23 @@ export function* daysOfRule(rule: YearlyRule, first: number, before: number): Ge
   }
 }
 
+/** The first of January 1970 was a Thursday. */
+const weekdayOfDay = (day: number): number => (day + 4) % 7
+
 function boundsOf(year: number, month: number): readonly [first: number, last: number] {
   const next = month === 12 ? Date.UTC(year + 1, 0, 1) : Date.UTC(year, month, 1)
   return [dayOf(year, month, 1) ?? Number.POSITIVE_INFINITY, next / DAY_MS - 1]
 }
 
-const isOneOf = (days: readonly number[] | null, day: number, length: number): boolean =>
-  days === null || days.includes(day) || days.includes(day - length - 1)
+const isOneOf = (days: readonly number[] | null, day: number, [first, last]: readonly [number, number]): boolean =>
+  days === null || days.includes(day - first + 1) || days.includes(day - last - 1)
 
 function isWeekday(
   { weekday, nth }: { weekday: number; nth: number | null },
   day: number,
   [first, last]: readonly [number, number],
 ): boolean {
-  // The first of January 1970 was a Thursday.
-  if ((day + 4) % 7 !== weekday) return false
+  if (weekdayOfDay(day) !== weekday) return false
   if (nth === null) return true
   return nth > 0 ? Math.floor((day - first) / 7) + 1 === nth : Math.floor((last - day) / 7) + 1 === -nth
 }
