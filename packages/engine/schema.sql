@@ -76,6 +76,7 @@ create table jobs (
   primary key (shard, id)
 );
 create index jobs_by_tenant on jobs (tenant_id, id) where tenant_id > 0;
+create index jobs_that_exclude on jobs (tenant_id, id) where tenant_id > 0 AND json_typeof(definition #> '{schedule,exclude}'::text[]) = 'array'::text;
 alter table jobs enable row level security;
 create policy of_tenant on jobs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
@@ -156,6 +157,7 @@ create table runs (
   has_dependents   boolean not null,
   primary key (shard, job_id, nominal_at)
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
+create index runs_blocked on runs (shard, job_id, nominal_at) where state = 3;
 create index runs_by_tenant on runs (tenant_id, job_id, nominal_at) where tenant_id <> 1;
 create index runs_leased on runs (lease_until) where state = 1;
 create index runs_of_worker on runs (holder) where state = 1 AND holder < 0;
@@ -409,6 +411,61 @@ create table workers (
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
 alter table workers enable row level security;
 create policy of_tenant on workers for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table calendars (
+  updated_at timestamptz(3) not null,
+  tenant_id  integer not null,
+  version    integer not null,
+  replanned  integer not null,
+  name       text not null,
+  weekend    smallint[] not null,
+  days       json not null,
+  primary key (tenant_id, name)
+);
+create index calendars_to_replan on calendars (updated_at) where replanned < version;
+alter table calendars enable row level security;
+create policy of_tenant on calendars for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table backfills (
+  created_at   timestamptz(3) not null,
+  ended_at     timestamptz(3),
+  from_nominal timestamptz(3) not null,
+  to_nominal   timestamptz(3) not null,
+  position_at  timestamptz(3) not null,
+  schedule_id  bigint not null,
+  id           uuid not null,
+  job_id       uuid not null,
+  tenant_id    integer not null,
+  concurrency  integer not null,
+  total        integer not null,
+  created      integer not null default 0,
+  left_out     integer not null default 0,
+  succeeded    integer not null default 0,
+  failed       integer not null default 0,
+  canceled     integer not null default 0,
+  shard        smallint not null,
+  status       smallint not null default 0,
+  created_by   text not null,
+  primary key (shard, id)
+);
+create index backfills_of_job on backfills (shard, job_id, id) where tenant_id > 0;
+create index backfills_open on backfills (shard, job_id) where ended_at IS NULL;
+create index backfills_over on backfills (ended_at) where ended_at IS NOT NULL;
+alter table backfills enable row level security;
+create policy of_tenant on backfills for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table backfill_runs (
+  nominal_at  timestamptz(3) not null,
+  job_id      uuid not null,
+  backfill_id uuid not null,
+  tenant_id   integer not null,
+  shard       smallint not null,
+  outcome     smallint,
+  primary key (shard, job_id, nominal_at)
+);
+create index backfill_runs_open on backfill_runs (shard, backfill_id, nominal_at) where outcome IS NULL;
+alter table backfill_runs enable row level security;
+create policy of_tenant on backfill_runs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create view packed_runs with (security_invoker=true) as
  SELECT u.shard,
