@@ -1,5 +1,15 @@
 import type { Instant } from '../../runtime/clock.ts'
 import { notUnderstood, shown } from '../not-understood.ts'
+import { zoneOf } from '../zone.ts'
+import type { Clauses } from './clauses.ts'
+import { onceOf } from './once.ts'
+import { readClauses } from './read-clauses.ts'
+import type { Reading } from './reading.ts'
+import type { Meaning } from './recurrence.ts'
+import { frequencyOf, recurringOf } from './recurring.ts'
+import { resolveBounds } from './resolve-bounds.ts'
+import { todayOf } from './today.ts'
+import { Words } from './words.ts'
 
 /** What an English time means. Of `cron` and `every` exactly one is set. */
 export type UnderstoodText =
@@ -15,7 +25,53 @@ export type UnderstoodText =
       maxRuns?: number
     }
 
-/** Reads an English time, as seen from a moment in a zone. Throws `invalid_argument` that names the word. */
+/**
+ * Reads an English time, as seen from a moment in a zone. What is not understood, has two meanings or is past is refused
+ * with `invalid_argument`, which names the word and its place. The grammar stands in docs/reference/schedules.md.
+ */
 export function readWhen(text: unknown, at: { now: Instant; timezone: string }): UnderstoodText {
-  throw notUnderstood(`${shown(text)} is not a time that is understood in ${at.timezone}`)
+  const today = todayOf(zoneOf(at.timezone), at.now)
+  const words = new Words(text)
+  const said = readClauses(words, today)
+  const [first] = said.groups
+  if (first === undefined || said.groups.some((group) => Object.keys(group).length === 0)) {
+    throw notUnderstood(`${shown(text)} says no time: say "every weekday at 9am" or "in 10 minutes"`)
+  }
+  if (said.groups.length === 1 && frequencyOf(first) === undefined) {
+    return { kind: 'once', at: onceOf(words, first, said.bounds, today) }
+  }
+  return recurring(said)
+}
+
+function recurring({ words, groups, bounds, today }: Reading): UnderstoodText {
+  const { start, endAt, maxRuns } = resolveBounds(words, bounds, today)
+  const meanings = groups.map((clauses) => {
+    const frequency = frequencyOf(clauses)
+    if (frequency === undefined) throw words.refuse(tokenOf(clauses), 'begins one moment beside something that recurs')
+    return recurringOf({ words, clauses, frequency, today, start })
+  })
+  const [first] = meanings
+  const rest = { ...(endAt === undefined ? {} : { endAt }), ...(maxRuns === undefined ? {} : { maxRuns }) }
+  if (first !== undefined && 'every' in first) {
+    if (groups[1] !== undefined)
+      throw words.refuse(tokenOf(groups[1]), 'cannot stand beside an interval: make it a job of its own')
+    return { kind: 'recurring', cron: null, ...first, ...rest }
+  }
+  const cron = meanings.flatMap((meaning, index) => cronOf(words, meaning, groups[index] as Clauses))
+  return {
+    kind: 'recurring',
+    cron: [...new Set(cron)],
+    every: null,
+    ...(start === undefined ? {} : { startAt: start.at }),
+    ...rest,
+  }
+}
+
+function cronOf(words: Words, meaning: Meaning, clauses: Clauses): string[] {
+  if ('cron' in meaning) return meaning.cron
+  throw words.refuse(tokenOf(clauses), 'begins an interval, which cannot stand beside others: make it a job of its own')
+}
+
+function tokenOf(clauses: Clauses) {
+  return (Object.values(clauses)[0] as NonNullable<Clauses['now']>).token
 }
