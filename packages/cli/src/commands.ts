@@ -16,6 +16,7 @@ import { listKeys } from './commands/keys/list.ts'
 import { revokeKey } from './commands/keys/revoke.ts'
 import { rotateKey } from './commands/keys/rotate.ts'
 import { migrate } from './commands/migrate.ts'
+import { preview } from './commands/preview.ts'
 import { cancelRun } from './commands/runs/cancel.ts'
 import { getRun } from './commands/runs/get.ts'
 import { listRuns } from './commands/runs/list.ts'
@@ -40,6 +41,7 @@ export const COMMANDS: readonly Command[] = [
   pauseJob,
   resumeJob,
   triggerJob,
+  preview,
   importCrontab,
   importK8sCronJob,
   importEventBridge,

@@ -133,7 +133,7 @@ test('one run may be triggered with a payload of its own, beside another that is
 test('a refusal says all that is wrong, with what would be right', async () => {
   await expect(
     belfry(['jobs', 'create', '--queue', 'q', '--cron', 'whenever', '--timezone', 'Europe/Berln']),
-  ).rejects.toThrow(/^The job cannot be understood \(invalid_job\)\n {2}timezone: .*Europe\/Berlin\?\n {2}cron: .*$/)
+  ).rejects.toThrow(/^The job cannot be understood \(invalid_job\)\n {2}cron: .*\n {2}timezone: .*Europe\/Berlin\?$/)
   await expect(belfry(['jobs', 'get', 'nobody'])).rejects.toThrow('there is no job called "nobody" (not_found)')
   await expect(belfry(['runs', 'get', 'nonsense'])).rejects.toThrow(/\((not_found|invalid_request|invalid_argument)\)/)
 })

@@ -1,9 +1,23 @@
+/** When something runs, said back by the server. */
+export interface Description {
+  understoodAs: string
+  expression: string | null
+  timezone: string
+  times: { utc: string; local: string; dst?: 'gap' | 'repeat' }[]
+}
+
 /** What the API answers, as far as the command shows it. More may be there. */
 export interface Job {
   jobId: string
   name?: string | null
   status: string
-  schedule?: { cron?: string; every?: string; timezone?: string; runAt?: string } | null
+  schedule?: {
+    when?: string
+    cron?: string | string[]
+    every?: string
+    timezone?: string
+    runAt?: string
+  } | null
   queue?: string | null
   http?: { method?: string; url: string } | null
   priority?: number

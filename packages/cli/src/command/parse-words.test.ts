@@ -29,7 +29,7 @@ test.each([
   ['jobs create --frobnicate', /has no --frobnicate; `belfry help jobs create` shows what there is/],
   ['jobs create --cron', /--cron needs a value: --cron <expression>/],
   ['jobs create --cron --url x', /--cron needs a value/],
-  ['jobs create --cron a --cron b', /--cron is given twice/],
+  ['jobs create --every a --every b', /--every is given twice/],
   ['jobs list --json=1', /--json takes no value/],
   ['jobs get', /`belfry jobs get` needs the job's id or name: belfry jobs get <job>/],
   ['jobs get a b', /does not take "b"/],

@@ -1,5 +1,6 @@
-import type { Job } from '../../api/shapes.ts'
+import type { Description, Job } from '../../api/shapes.ts'
 import { type Command, JSON_FLAG, TENANT_FLAG } from '../../command/command.ts'
+import { TIME_COLUMNS } from '../preview.ts'
 import { findJobId, JOB_OPERAND } from './find-job.ts'
 import { jobFields } from './job-table.ts'
 
@@ -10,7 +11,8 @@ export const getJob: Command = {
   flags: { ...TENANT_FLAG, ...JSON_FLAG },
   async run({ operands: [name = ''], terminal, api }) {
     const node = await api()
-    const job = await node.get<Job>(`/v1/jobs/${await findJobId(node, name)}`)
-    terminal.details(job, jobFields(job))
+    const job = await node.get<Job & Description>(`/v1/jobs/${await findJobId(node, name)}`)
+    const times = job.times.length > 0 ? terminal.table(TIME_COLUMNS, job.times) : ''
+    terminal.details(job, jobFields(job), times)
   },
 }

@@ -1,4 +1,4 @@
-import type { Job } from '../../api/shapes.ts'
+import type { Description, Job } from '../../api/shapes.ts'
 import type { Field } from '../../terminal/details.ts'
 import type { Column } from '../../terminal/table.ts'
 import { timeText } from '../../terminal/time-text.ts'
@@ -13,13 +13,14 @@ export const JOB_COLUMNS: readonly Column<Job>[] = [
   { title: 'TARGET', of: targetText, atLeast: 12, spare: 5 },
 ]
 
-export function jobFields(job: Job): readonly Field[] {
+export function jobFields(job: Job & Partial<Description>): readonly Field[] {
   const { lastRun } = job
   return [
     ['job', job.jobId],
     ['name', job.name],
     ['status', job.pausedReason ? `${job.status}: ${job.pausedReason}` : job.status],
     ['when', scheduleText(job)],
+    ['understood as', job.understoodAs],
     ['target', targetText(job)],
     ['queue', job.queue],
     ['priority', job.priority],
@@ -40,7 +41,8 @@ export function jobFields(job: Job): readonly Field[] {
 function scheduleText({ schedule }: Job): string {
   if (!schedule) return 'once'
   const zone = schedule.timezone && schedule.timezone !== 'UTC' ? ` ${schedule.timezone}` : ''
-  if (schedule.cron) return `${schedule.cron}${zone}`
+  if (schedule.when) return `${schedule.when}${zone}`
+  if (schedule.cron) return `${[schedule.cron].flat().join(' | ')}${zone}`
   if (schedule.every) return `every ${schedule.every}${zone}`
   return schedule.runAt ? `at ${timeText(schedule.runAt)}` : 'once'
 }

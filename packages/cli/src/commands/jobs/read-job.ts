@@ -1,17 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { type Flags, type FlagTable, given } from '../../command/flags.ts'
 import { UsageError } from '../../usage-error.ts'
+import { SCHEDULE_FLAGS, scheduleFields } from './schedule-flags.ts'
 
 export const JOB_FLAGS: FlagTable = {
   name: { value: 'text', about: 'a name, unique among the jobs that still have a future' },
-  at: { value: 'instant', about: 'when: 2027-01-31T09:00:00Z' },
-  delay: { value: 'duration', about: 'when: 90s, 10m, 2h, P1D from now' },
-  cron: { value: 'expression', about: 'when: "0 9 * * 1-5", again and again' },
-  every: { value: 'duration', about: 'when: 10s, PT15M, P1M, again and again' },
-  timezone: { value: 'zone', about: 'of --cron and --every: Europe/Berlin (UTC)' },
-  'start-at': { value: 'instant', about: 'nothing before' },
-  'end-at': { value: 'instant', about: 'nothing from then on' },
-  'max-runs': { value: 'n', about: 'so many runs and no more' },
+  ...SCHEDULE_FLAGS,
   url: { value: 'url', about: 'call this URL' },
   method: { value: 'method', about: 'with this method (POST)' },
   header: { value: 'name: value', about: 'with this header', multiple: true },
@@ -22,7 +16,10 @@ export const JOB_FLAGS: FlagTable = {
   timeout: { value: 'duration', about: 'per attempt (30s for URLs, 5m for workers)' },
   'max-attempts': { value: 'n', about: 'tries before it is a dead letter (5)' },
   priority: { value: '0-9', about: 'higher goes first (5)' },
-  overlap: { value: 'policy', about: 'when a run of it is still alive: skip or allow (skip)' },
+  overlap: {
+    value: 'policy',
+    about: 'when a run of it is still alive: allow, skip, buffer_one, buffer_latest, … (skip)',
+  },
   jitter: { value: 'duration', about: 'delay each run by a stable part of this' },
   'start-deadline': { value: 'duration', about: 'a run that has not started by then is skipped' },
   delivery: { value: 'promise', about: 'at_least_once or at_most_once (at_least_once)' },
@@ -44,21 +41,14 @@ export async function readJob(flags: Flags, input: () => Promise<string>): Promi
   if (flags.is('label')) job.labels = { ...(base.labels as Fields | undefined), ...pairs(flags, 'label', '=') }
   if (Object.keys(job).length > 0) return job
   throw new UsageError(
-    'there is nothing to run: give --url, --queue or --payload (and --every, --cron, --at or --delay), or --file',
+    'there is nothing to run: give --url, --queue or --payload (and --when, --every, --cron, --at or --delay), or --file',
   )
 }
 
 function plainFields(flags: Flags): Fields {
   return {
     name: flags.text('name'),
-    runAt: flags.text('at'),
-    delay: flags.text('delay'),
-    cron: flags.text('cron'),
-    every: flags.text('every'),
-    timezone: flags.text('timezone'),
-    startAt: flags.text('start-at'),
-    endAt: flags.text('end-at'),
-    maxRuns: flags.number('max-runs'),
+    ...scheduleFields(flags),
     queue: flags.text('queue'),
     payload: flags.json('payload'),
     payloadRef: flags.text('payload-ref'),
