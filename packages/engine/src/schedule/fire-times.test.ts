@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { ResolvedSpec } from '../job/definition.ts'
 import { compileSchedule } from './compile-schedule.ts'
 import { FireTimes } from './fire-times.ts'
 import { RememberedSchedule } from './remembered-schedule.ts'
-import { type Schedule, type ScheduleSpec, scheduleId } from './schedule.ts'
+import { type Schedule, scheduleId } from './schedule.ts'
 
 const start = Date.UTC(2026, 0, 1)
 const HOUR = 3_600_000
 
-const specs: ScheduleSpec[] = [
+const specs: ResolvedSpec[] = [
   { cron: '* * * * *', timezone: 'UTC' },
   { cron: '*/7 9-17 * * 1-5', timezone: 'Asia/Kolkata' },
   { cron: '0 * * * *', timezone: 'UTC', startAt: start + 10 * HOUR, endAt: start + 40 * HOUR },
@@ -119,7 +120,7 @@ test('schedules are loaded once and the least used are forgotten first', () => {
   const fireTimes = new FireTimes({ maxSchedules: 100 })
   const loads = new Map<string, number>()
   const ask = (minute: number) => {
-    const spec: ScheduleSpec = { every: 'PT1H', timezone: 'UTC', anchor: minute }
+    const spec: ResolvedSpec = { every: 'PT1H', timezone: 'UTC', anchor: minute }
     const id = scheduleId(spec)
     const schedule = fireTimes.get(id, () => {
       loads.set(id, (loads.get(id) ?? 0) + 1)

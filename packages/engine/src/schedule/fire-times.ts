@@ -1,4 +1,4 @@
-import type { ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
+import type { ResolvedSpec } from '../job/definition.ts'
 import { compileSchedule } from './compile-schedule.ts'
 import { RememberedSchedule } from './remembered-schedule.ts'
 import type { Schedule } from './schedule.ts'
@@ -29,7 +29,7 @@ export class FireTimes {
     return this.#recent.has(id) || this.#older.has(id)
   }
 
-  get(id: string, load: () => ResolvedSpec | ScheduleSpec): Schedule {
+  get(id: string, load: () => ResolvedSpec): Schedule {
     const recent = this.#recent.get(id)
     if (recent !== undefined) return recent
     const schedule = this.#older.get(id) ?? new RememberedSchedule(compileSchedule(load()))

@@ -2,7 +2,7 @@ import type { IntervalSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS, type Duration, parseDuration } from './duration.ts'
 import { notUnderstood, shown } from './not-understood.ts'
-import { END_OF_TIME, type Schedule } from './schedule.ts'
+import { countFireTimes, END_OF_TIME, type Schedule } from './schedule.ts'
 import { type LocalTime, type Zone, zoneOf } from './zone.ts'
 
 const SHORTEST_MS = 1_000
@@ -32,6 +32,11 @@ export class IntervalSchedule implements Schedule {
     this.#indexes = spec.count ?? Number.POSITIVE_INFINITY
   }
 
+  /** At most; days with 25 hours apart. */
+  get timesPerDay(): number {
+    return this.#duration.kind === 'clock' ? Math.ceil(DAY_MS / this.#duration.ms) : 1
+  }
+
   next(after: Instant): Instant | null {
     if (after >= this.#endAt) return null
     const index = this.#indexAfter(after)
@@ -48,6 +53,8 @@ export class IntervalSchedule implements Schedule {
   }
 
   count(after: Instant, until: Instant, limit: number): number {
+    // Two dates may be one fire time: Samoa once left out a day.
+    if (this.#duration.kind === 'date') return countFireTimes(this, after, until, limit)
     const last = Math.min(this.#indexAfter(Math.min(until, this.#endAt - 1)), this.#indexes)
     return Math.max(0, Math.min(limit, last - this.#indexAfter(after)))
   }
@@ -72,9 +79,6 @@ export class IntervalSchedule implements Schedule {
 
 /** An interval fit for a schedule. */
 export function readInterval(text: unknown): Duration {
-  if (typeof text === 'string' && /^R\d*\//.test(text)) {
-    throw notUnderstood('repeating intervals (R…/…/…) are not supported yet: use every, startAt and maxRuns')
-  }
   const duration = parseDuration(text)
   if (averageMs(duration) < SHORTEST_MS) throw notUnderstood(`${shown(text)} is shorter than a second`, 'PT1S')
   return duration

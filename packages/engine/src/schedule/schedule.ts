@@ -1,8 +1,12 @@
-import { type CatchUp, DEFAULT_CATCH_UP, type ResolvedSpec, type ScheduleSpec } from '../job/definition.ts'
+import {
+  type CatchUp,
+  DEFAULT_CATCH_UP,
+  type DstPolicy,
+  type ResolvedExclusion,
+  type ResolvedSpec,
+} from '../job/definition.ts'
 import { hash64 } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-
-export type { ScheduleSpec } from '../job/definition.ts'
 
 /** The fire times of a schedule. Every question is answered with bounded work, for schedules that are over too. */
 export interface Schedule {
@@ -14,23 +18,75 @@ export interface Schedule {
   count(after: Instant, until: Instant, limit: number): number
 }
 
+/** For schedules that can do no better than to walk. */
+export function countFireTimes(schedule: Schedule, after: Instant, until: Instant, limit: number): number {
+  let counted = 0
+  let fire = limit > 0 ? schedule.next(after) : null
+  while (fire !== null && fire <= until) {
+    counted++
+    fire = counted < limit ? schedule.next(fire) : null
+  }
+  return counted
+}
+
 /** Nothing fires from the year 10000 on: RFC 3339 cannot write it. */
 export const END_OF_TIME: Instant = 253_402_300_800_000
 
-/** The one text of a schedule: fixed order of keys, defaults left out. */
-export function canonicalSchedule(spec: ResolvedSpec | ScheduleSpec): string {
+/** The year 1: nothing is asked about earlier times. */
+export const BEGIN_OF_TIME: Instant = -62_135_596_800_000
+
+/**
+ * The one text of a schedule: fixed order of keys, defaults left out. Its hash is stored with every timer, so the text of a
+ * schedule must never change; whatever is new is left out where it is not used.
+ */
+export function canonicalSchedule(spec: ResolvedSpec): string {
+  const { timezone, endAt } = spec
   const catchUp = spec.catchUp === undefined ? undefined : canonicalCatchUp(spec.catchUp)
+  const exclude = spec.exclude?.length ? spec.exclude.map(canonicalExclusion) : undefined
+  const onExcluded = exclude && spec.onExcluded
   // JSON leaves out what is undefined.
   if ('cron' in spec) {
-    const { cron, timezone, startAt, endAt } = spec
-    return JSON.stringify({ cron, timezone, startAt, endAt, catchUp })
+    const { startAt } = spec
+    const dst = canonicalDst(spec.dst)
+    return JSON.stringify({
+      cron: canonicalList(spec.cron),
+      timezone,
+      startAt,
+      endAt,
+      dst,
+      exclude,
+      onExcluded,
+      catchUp,
+    })
   }
-  const { every, timezone, anchor, endAt, count } = spec
-  return JSON.stringify({ every, timezone, anchor, endAt, count, catchUp })
+  const { every, anchor, count } = spec
+  return JSON.stringify({ every, timezone, anchor, endAt, count, exclude, onExcluded, catchUp })
 }
 
-export function scheduleId(spec: ResolvedSpec | ScheduleSpec): string {
+export function scheduleId(spec: ResolvedSpec): string {
   return hash64(canonicalSchedule(spec))
+}
+
+/** The order of expressions does not matter, and a list of one is that one. */
+function canonicalList(cron: string | readonly string[]): string | readonly string[] {
+  if (typeof cron === 'string') return cron
+  const expressions = [...new Set(cron)].sort()
+  const [first, second] = expressions
+  return first !== undefined && second === undefined ? first : expressions
+}
+
+function canonicalDst({ gap, overlap }: DstPolicy = {}): DstPolicy | undefined {
+  if (gap === undefined && overlap === undefined) return undefined
+  return { ...(gap === undefined ? {} : { gap }), ...(overlap === undefined ? {} : { overlap }) }
+}
+
+/** Exclusions keep their order: messages name them by their place. */
+function canonicalExclusion(one: ResolvedExclusion): ResolvedExclusion {
+  if ('date' in one) return { date: one.date }
+  if ('cron' in one) return { cron: one.cron }
+  if ('fromAt' in one) return { fromAt: one.fromAt, toAt: one.toAt }
+  if ('from' in one) return { from: one.from, to: one.to }
+  return { days: [...new Set(one.days)].sort(), weekend: [...new Set(one.weekend)].sort() }
 }
 
 function canonicalCatchUp({ policy, windowMs, max }: CatchUp): CatchUp | undefined {
