@@ -10,10 +10,13 @@ import { type TriggerOptions, understandTrigger } from './intake/understand-trig
 import { type HttpTarget, queueKindOf } from './job/definition.ts'
 import { readMissed } from './jobs.ts'
 import { getJob } from './lookup/get-job.sql.ts'
+import type { Explanation } from './lookup/explanation.ts'
+import type { When } from './lookup/filter.ts'
 import type { JobView, JobViewStatus } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
 import type { Page, PageRequest } from './lookup/page.ts'
 import { admitJobs } from './tenant-admission.ts'
+import { type ExplainRange, explainMany, explainOne } from './tenant-explain.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 import { type Upserted, upsertJob } from './tenant-upsert.ts'
 
@@ -126,6 +129,16 @@ export class TenantJobs {
     const understood = understandTrigger(options)
     await this.#scope.mustOwnJob(jobId)
     return this.#scope.engine.jobChanges.trigger(jobId, this.#scope.caller.actor, understood)
+  }
+
+  /** What became of the job at an instant, or will, and why. */
+  explain(jobId: string, at: When): Promise<Explanation> {
+    return explainOne(this.#scope, jobId, at)
+  }
+
+  /** The same for every nominal time in a range, oldest first, a page at a time. */
+  explainRange(jobId: string, range: ExplainRange): Promise<Page<Explanation>> {
+    return explainMany(this.#scope, jobId, range)
   }
 
   /** Who changed what, oldest first. */

@@ -1,0 +1,108 @@
+import type { Calendar } from '../job/definition.ts'
+import { createdAtOf, isJobId, shardOfJob } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { DAY_MS } from '../schedule/duration.ts'
+import { END_OF_TIME } from '../schedule/schedule.ts'
+import { firstNominal, meantBy } from './explain-at.ts'
+import { calendarChanges } from './explain-doers.sql.ts'
+import { type Facts, readFacts } from './explain-facts.sql.ts'
+import { calendarNames, timelineOf } from './explain-timeline.ts'
+import { type Judgement, judge, type Known } from './explain-verdict.ts'
+import { type ExplainDeps, explanationsOf } from './explain-view.ts'
+import type { Explanation } from './explanation.ts'
+import type { Range } from './filter.ts'
+import { limitOf, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from './page.ts'
+
+export interface ExplainRequest extends ExplainDeps {
+  now: Instant
+  historyDays: number
+  /** The calendars of these names, as they are now. */
+  calendarsOf(names: readonly string[]): Promise<ReadonlyMap<string, Calendar>>
+}
+
+/** What became of the nominal time that a person means by an instant, or will. Null: there is no such job. */
+export async function explainAt(request: ExplainRequest, jobId: string, at: Instant): Promise<Explanation | null> {
+  const meant = meantBy(at)
+  const known = await readKnown(request, jobId, meant)
+  if (known === null) return null
+  const { facts, timeline, created } = known
+  const exact = firstNominal(facts, timeline, at, at + 1, created)
+  const nominalAt = exact ?? firstNominal(facts, timeline, meant.from, meant.to, created) ?? at
+  const judged = await judgedWith(request, jobId, known, nominalAt)
+  const [explanation] = await explanationsOf(request, jobId, known, [{ ...judged, at: nominalAt }])
+  return explanation ? { ...explanation, at: new Date(at) } : null
+}
+
+/** Every nominal time in a range, oldest first, a page at a time. Null: there is no such job. */
+export async function explainRange(
+  request: ExplainRequest,
+  jobId: string,
+  range: Range,
+  page: PageRequest,
+): Promise<Page<Explanation> | null> {
+  const limit = limitOf(page)
+  const [reached] = readCursor(page, [TIMESTAMP]) ?? []
+  const from = reached === undefined ? range.from : Math.max(range.from, Number(reached))
+  const known = await readKnown(request, jobId, { from, to: range.to })
+  if (known === null) return null
+  const { facts, timeline, created } = known
+  // What is past the horizon has been read only in part; the next page begins there.
+  const to = Math.min(range.to, Math.max(from + 1, facts.horizon), END_OF_TIME)
+  const times: Instant[] = []
+  let next: Instant | null = null
+  for (let at: Instant | null = from; at !== null; ) {
+    at = firstNominal(facts, timeline, times.length === 0 ? from : (times.at(-1) as Instant) + 1, to, created)
+    if (at === null) break
+    if (times.length === limit) {
+      next = at
+      break
+    }
+    times.push(at)
+  }
+  if (next === null && to < Math.min(range.to, END_OF_TIME)) next = to
+  const judgements: Judgement[] = []
+  for (const at of times) judgements.push(await judgedWith(request, jobId, known, at))
+  const items = await explanationsOf(request, jobId, known, judgements)
+  return { items, nextCursor: next === null ? null : writeCursor([next]) }
+}
+
+async function readKnown(request: ExplainRequest, jobId: string, window: Range): Promise<Known | null> {
+  if (!isJobId(jobId)) return null
+  const { db, tenantId, now, historyDays } = request
+  const created = createdAtOf(jobId)
+  const job = { shard: shardOfJob(jobId), jobId, tenantId, created: created - DAY_MS }
+  let facts = await readFacts(db, { ...job, ...window })
+  // A one-off has one time, and who asks about another is told that one.
+  if (facts?.isOneOff) facts = await readFacts(db, { ...job, from: Number.NEGATIVE_INFINITY, to: END_OF_TIME })
+  if (facts === null) return null
+  const timeline = timelineOf(facts, jobId, await calendarsOf(request, facts, window.from))
+  const historySince = Math.floor(now / DAY_MS) * DAY_MS - historyDays * DAY_MS
+  return { facts, timeline, created, now, historySince }
+}
+
+async function calendarsOf(request: ExplainRequest, facts: Facts, since: Instant) {
+  const names = calendarNames(facts)
+  const [now, changes] = await Promise.all([
+    request.calendarsOf(names),
+    calendarChanges(request.db, request.tenantId, names, since),
+  ])
+  return { now, changes }
+}
+
+/**
+ * A job is planned anew a moment after its calendar has changed. What was decided in between went by the days before, so
+ * a time of which nothing is recorded is looked at with those too.
+ */
+const REPLANNED_WITHIN_MS = 600_000
+
+async function judgedWith(request: ExplainRequest, jobId: string, known: Known, at: Instant): Promise<Judgement> {
+  const judged = judge(at, known)
+  if (judged.reason !== 'nothing_recorded' || calendarNames(known.facts).length === 0) return judged
+  const since = at - REPLANNED_WITHIN_MS
+  const earlier = await calendarsOf(request, known.facts, since)
+  const before = earlier.changes.filter((change) => change.at < at).map((change) => ({ ...change, at: at + 1 }))
+  if (before.length === 0) return judged
+  const timeline = timelineOf(known.facts, jobId, { now: earlier.now, changes: before })
+  const again = judge(at, { ...known, timeline })
+  return again.verdict === 'never' ? again : judged
+}

@@ -1,0 +1,178 @@
+import type { Instant } from '../runtime/clock.ts'
+import { zoneOf } from '../schedule/zone.ts'
+import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
+
+type Unsaid = Omit<Explanation, 'sentence'> & { rule: string | null }
+
+/** One sentence for a person, with times on the clock of the job's zone. */
+export function sentenceOf(found: Unsaid): string {
+  const time = clockOf(found.timezone)
+  const at = time(found.nominalAt ?? found.at)
+  switch (found.verdict) {
+    case 'ran':
+      return `${runOf(found, at)} ${endOf(found.run as ExplainedRun)}.`
+    case 'running':
+      return `${runOf(found, at)} is being performed since ${time(found.run?.startedAt ?? found.at)}, attempt ${found.run?.attempt}${found.reason === 'cancel_requested' ? ', and has been asked to stop' : ''}.`
+    case 'waiting':
+      return waiting(found, at, time)
+    case 'skipped':
+      return `${at} was skipped: ${skipped(found, time)}.`
+    case 'will_run':
+      return willRun(found, at, time)
+    case 'never':
+      return `Nothing runs at ${at}: ${never(found, time)}${around(found, time)}.`
+    case 'unknown':
+      return found.reason === 'history_expired'
+        ? `What happened at ${at} is not known any more: history of that time has expired.`
+        : `${at} is a time of the schedule, and nothing is recorded about it; please report this.`
+  }
+}
+
+type Time = (at: Date | Instant | null) => string
+
+const clockOf =
+  (timezone: string): Time =>
+  (at) => {
+    if (at === null) return 'an unknown time'
+    const local = new Date(zoneOf(timezone).localOf(Number(at))).toISOString()
+    const seconds = local.slice(17, 19)
+    return `${local.slice(0, 10)} ${local.slice(11, 16)}${seconds === '00' ? '' : `:${seconds}`} ${timezone}`
+  }
+
+function runOf({ run }: Unsaid, at: string): string {
+  switch (run?.cause) {
+    case 'trigger':
+      return `The run that was triggered at ${at}`
+    case 'backfill':
+      return `The backfilled run of ${at}`
+    case 'catch_up':
+      return `The run of ${at}, which was caught up later,`
+    default:
+      return `The run of ${at}`
+  }
+}
+
+function endOf(run: ExplainedRun): string {
+  const last = run.attempts.at(-1)
+  const tries = run.attempt === 1 ? 'at its first attempt' : `at attempt ${run.attempt}`
+  const late = run.latenessMs === null ? '' : `, begun ${lengthOf(run.latenessMs)} after its time`
+  if (run.status === 'succeeded') return `succeeded ${tries}${late}`
+  const why = [run.failureClass, shortened(run.error ?? last?.error ?? '')].filter(Boolean).join(', ')
+  const cause = why === '' ? '' : ` (${why})`
+  if (run.status === 'failed')
+    return run.failures > 1
+      ? `failed for good after ${run.failures} failures${cause}`
+      : `failed for good ${tries}${cause}`
+  if (run.status === 'lost') return `was lost ${tries}: nobody knows whether it was done${cause}`
+  if (run.status === 'canceled')
+    return `was canceled after ${run.attempt === 1 ? 'one attempt' : `${run.attempt} attempts`}`
+  return `ended as ${run.status}${cause}`
+}
+
+const MAX_ERROR = 200
+const shortened = (text: string): string => (text.length > MAX_ERROR ? `${text.slice(0, MAX_ERROR)}…` : text)
+
+function waiting(found: Unsaid, at: string, time: Time): string {
+  const waits = found.waits as Waits
+  const run = runOf(found, at)
+  const ahead = `${waits.isAheadComplete ? waits.ahead : `more than ${waits.ahead}`} ${waits.ahead === 1 ? 'run' : 'runs'}`
+  switch (found.reason) {
+    case 'jitter':
+      return `${at} has come; with its jitter the job is due at ${time(found.dueAt)}.`
+    case 'not_promoted':
+      return `${at} is due and has not been decided yet.`
+    case 'not_planned':
+      return `The job was created by SQL and is not planned yet${found.by ? `; it is paused: ${found.by.reason}` : ''}.`
+    case 'job_paused':
+      return `The job was to run at ${at}, but is paused ${byWhom(found.by, time)}; it runs when it is resumed.`
+    case 'queue_paused':
+      return `${run} is ready, but the queue ${waits.queue} is paused ${byWhom(waits.queuePause, time)}.`
+    case 'circuit_open':
+      return `${run} waits because calls to ${waits.circuit?.origin ?? 'its target'} fail (${waits.circuit?.reason ?? 'circuit_open'}); it is tried again at ${time(waits.until)}.`
+    case 'blocked':
+      return `${run} waits until the run ${waits.behind ?? 'before it'} has ended.`
+    case 'ready': {
+      const expected = waits.expectedStartAt
+      const soon = expected === null ? waits.expectedStartNote : `it is expected to start at ${time(expected)}`
+      return `${run} is ready, behind ${ahead} of the queue ${waits.queue}; ${soon ?? 'when it starts is not known'}.`
+    }
+    case 'redriven':
+      return `${run} was opened again and starts at ${time(waits.until)}.`
+    default: {
+      const { attempt, status, failureClass } = waits.after ?? { attempt: 0, status: 'failed', failureClass: null }
+      return `${run} waits until ${time(waits.until)}, after attempt ${attempt} ${status === 'failed' ? `failed${failureClass === null ? '' : ` (${failureClass})`}` : `was ${status}`}.`
+    }
+  }
+}
+
+function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
+  switch (reason) {
+    case 'overlap':
+      return `the run ${skip?.overlappedWith ?? 'before it'} was still alive`
+    case 'paused':
+      return skip?.decidedAt === null
+        ? `the job is paused ${byWhom(by, time)}, and what falls into a pause is left out unless the job is resumed with catch-up`
+        : `the job was paused ${byWhom(by, time)}`
+    case 'catch_up_expired':
+      return `Belfry was away or late, and found it at ${time(skip?.decidedAt ?? null)}, when the catch-up policy no longer ran it`
+    case 'start_deadline':
+      return `it could not be started within the start deadline${run?.error ? ` (${shortened(run.error)})` : ''}`
+    case 'superseded':
+      return 'a later time took its place before it could start'
+    case 'canceled':
+      return by === null ? 'it was canceled before it started' : `${whoDid(by)} before it started`
+    case 'dst_gap':
+      return 'the clocks skip that time'
+    default:
+      return `it lies outside of the job's bounds`
+  }
+}
+
+const CANCELED: Record<string, string> = {
+  cancel: 'it was canceled',
+  delete: 'its job was deleted',
+  purge: 'its queue was emptied',
+}
+
+const whoDid = ({ action, actor }: Doer): string => `${CANCELED[action] ?? `there was a ${action}`} by ${actor}`
+
+function willRun({ reason, dueAt, nominalAt, by }: Unsaid, at: string, time: Time): string {
+  if (reason === 'job_paused') return `It would run at ${at}, but the job is paused ${byWhom(by, time)}.`
+  const isLater = dueAt !== null && nominalAt !== null && dueAt.getTime() !== nominalAt.getTime()
+  return `It will run at ${at}${isLater ? `, due at ${time(dueAt)} by its jitter` : ''}.`
+}
+
+function never({ reason, rule, by }: Unsaid, time: Time): string {
+  switch (reason) {
+    case 'not_created':
+      return 'the job did not exist yet'
+    case 'canceled':
+      return `the job was canceled by ${by?.actor ?? 'somebody'} at ${time(by?.at ?? null)}`
+    case 'max_runs':
+      return 'the job has used up its maxRuns by then'
+    case 'completed':
+      return 'the schedule of the job was over by then'
+    case 'one_off':
+      return 'the job runs once'
+    default:
+      return rule ?? 'the schedule does not fire then'
+  }
+}
+
+function around({ nearest }: Unsaid, time: Time): string {
+  const { before, after } = nearest ?? { before: null, after: null }
+  if (before && after) return `; the nearest times are ${time(before)} and ${time(after)}`
+  if (before ?? after) return `; the ${before ? 'last time before' : 'first time after'} is ${time(before ?? after)}`
+  return ''
+}
+
+function byWhom(by: Doer | null, time: Time): string {
+  if (by === null) return 'by somebody'
+  return `by ${by.actor} since ${time(by.at)}${by.reason === null ? '' : ` ("${by.reason}")`}`
+}
+
+function lengthOf(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`
+  if (ms < 120_000) return `${Math.round(ms / 100) / 10} s`
+  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : `${Math.round(ms / 360_000) / 10} h`
+}

@@ -1,0 +1,216 @@
+import { readCircuit } from '../executors/http/circuit-store.sql.ts'
+import { runIdOf, shardOfJob } from '../job/ids.ts'
+import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { localTimeOf } from '../schedule/local-time.ts'
+import type { Queryable } from '../store/database.ts'
+import { canceledBy, overlappedWith } from './explain-doers.sql.ts'
+import type { EndedAttempt } from './explain-facts.sql.ts'
+import { sentenceOf } from './explain-sentence.ts'
+import { doerOf } from './explain-timeline.ts'
+import type { Judgement, Known } from './explain-verdict.ts'
+import { type ReadyWait, readReadyWait } from './explain-waits.sql.ts'
+import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
+import { dateOf } from './job-view.ts'
+import { causeOf, failureClassOf, finalStatusOf, liveStatusOf } from './run-view.ts'
+
+export interface ExplainDeps {
+  /** As the tenant reads. */
+  db: Queryable
+  /** For what no tenant may read by itself: circuits. */
+  engineDb: Queryable
+  tenantId: number
+}
+
+type Circuit = Waits['circuit']
+
+/** Ready runs whose place in the queue is counted for one answer. */
+const MAX_QUEUED = 20
+const UTC = { cron: '* * * * *', timezone: 'UTC' }
+
+/** Adds what takes another look, and the sentence. */
+export async function explanationsOf(
+  deps: ExplainDeps,
+  jobId: string,
+  known: Known,
+  judgements: readonly Judgement[],
+): Promise<Explanation[]> {
+  const { db } = deps
+  const shard = shardOfJob(jobId)
+  const [overlaps, cancels, queued, circuit] = await Promise.all([
+    overlappedWith(
+      db,
+      { shard, jobId },
+      judgements.flatMap(({ at, reason, skip: { decidedAt } }) =>
+        reason === 'overlap' && decidedAt !== null ? [{ at, decidedAt }] : [],
+      ),
+    ),
+    cancelsOf(deps, jobId, known, judgements),
+    queuedOf(deps, known.now, judgements),
+    circuitOf(deps, known, judgements),
+  ])
+  return judgements.map((judged) => {
+    const overlap = overlaps.get(judged.at)
+    const by = cancels.get(judged.at) ?? judged.by
+    const overlappedRun = overlap === undefined ? null : runIdOf(jobId, overlap)
+    const waits = waitsOf(jobId, judged, queued.get(judged.at) ?? null, circuit)
+    const isPaused = judged.reason === 'ready' && waits?.queuePause != null
+    return explanationOf(
+      jobId,
+      { ...judged, by, reason: isPaused ? 'queue_paused' : judged.reason },
+      waits,
+      overlappedRun,
+    )
+  })
+}
+
+/** A canceled job cancels its runs in the same instant; else somebody canceled the run alone, or emptied its queue. */
+async function cancelsOf(
+  { db, tenantId }: ExplainDeps,
+  jobId: string,
+  { facts }: Known,
+  judgements: readonly Judgement[],
+): Promise<Map<Instant, Doer>> {
+  const found = new Map<Instant, Doer>()
+  const alone: { at: Instant; runId: string; queue: string | null; ended: Instant }[] = []
+  for (const { at, verdict, reason, attempts } of judgements) {
+    const last = attempts.at(-1)
+    if (verdict !== 'skipped' || reason !== 'canceled' || last === undefined) continue
+    const ofJob = facts.changes.find((change) => change.action === 'cancel' && change.at === last.finishedAt)
+    if (ofJob) found.set(at, doerOf(ofJob))
+    else alone.push({ at, runId: runIdOf(jobId, at), queue: last.queue, ended: last.finishedAt })
+  }
+  const asked = alone.map(({ runId, queue, ended }) => ({ runId, queue, at: ended }))
+  const doers = await canceledBy(db, tenantId, asked)
+  for (const { at, runId } of alone) {
+    const by = doers.get(runId)
+    if (by) found.set(at, by)
+  }
+  return found
+}
+
+async function queuedOf(
+  { db, tenantId }: ExplainDeps,
+  now: Instant,
+  judgements: readonly Judgement[],
+): Promise<Map<Instant, ReadyWait>> {
+  const found = new Map<Instant, ReadyWait>()
+  const ready = judgements.filter(({ reason, live }) => reason === 'ready' && live !== null).slice(0, MAX_QUEUED)
+  for (const { at, live } of ready) {
+    const wait = live && (await readReadyWait(db, tenantId, live, now))
+    if (wait) found.set(at, wait)
+  }
+  return found
+}
+
+async function circuitOf(
+  { engineDb, tenantId }: ExplainDeps,
+  { facts }: Known,
+  judgements: readonly Judgement[],
+): Promise<Circuit> {
+  const { url } = facts.definition
+  const waits = judgements.some(({ live }) => live !== null && live.state !== RUN_STATE.leased)
+  if (!waits || url === null || !URL.canParse(url)) return null
+  const { origin } = new URL(url)
+  const open = await readCircuit(engineDb, { tenantId, origin })
+  return open && { origin, until: new Date(open.probeAt), reason: open.reason }
+}
+
+function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, circuit: Circuit): Waits | null {
+  const { verdict, live, dueAt, attempts, behind } = judged
+  if (verdict !== 'waiting') return null
+  const last = attempts.at(-1)
+  return {
+    queue: live?.queue ?? null,
+    until: live === null || live.state === RUN_STATE.waiting ? dateOf(dueAt) : null,
+    ahead: queued?.ahead ?? null,
+    isAheadComplete: queued?.isAheadComplete ?? true,
+    expectedStartAt: dateOf(queued?.expectedStartAt ?? null),
+    expectedStartNote: queued?.expectedStartNote ?? null,
+    behind: behind === null ? null : runIdOf(jobId, behind),
+    queuePause: queued?.queuePause ?? null,
+    circuit: live === null ? null : circuit,
+    after:
+      last === undefined
+        ? null
+        : {
+            attempt: last.number,
+            status: nameOf(OUTCOME, last.outcome) ?? 'unknown',
+            failureClass: failureClassOf(last.failureClass),
+            error: last.error,
+          },
+  }
+}
+
+function explanationOf(jobId: string, judged: Judgement, waits: Waits | null, overlapped: string | null): Explanation {
+  const { at, nominalAt, verdict, reason, inForce, dueAt, skip, by, nearest, rule } = judged
+  const spec = inForce.times?.spec ?? UTC
+  const found = {
+    jobId,
+    at: new Date(at),
+    nominalAt: dateOf(nominalAt),
+    local: localTimeOf(spec, nominalAt ?? at).local,
+    timezone: spec.timezone,
+    verdict,
+    reason,
+    version: reason === 'history_expired' || reason === 'not_created' ? null : inForce.version,
+    dueAt: dateOf(dueAt),
+    run: judged.live === null && judged.attempts.length === 0 ? null : explainedRunOf(jobId, judged),
+    waits,
+    skip:
+      verdict !== 'skipped'
+        ? null
+        : {
+            from: new Date(skip.from === 0 ? at : skip.from),
+            to: new Date(skip.to === 0 ? at + 1 : skip.to),
+            count: skip.count,
+            decidedAt: dateOf(skip.decidedAt),
+            overlappedWith: overlapped,
+          },
+    by: by === null ? null : { action: by.action, actor: by.actor, at: by.at, reason: by.reason },
+    nearest: nearest && { before: dateOf(nearest.before), after: dateOf(nearest.after) },
+  }
+  return { ...found, sentence: sentenceOf({ ...found, rule }) }
+}
+
+function explainedRunOf(jobId: string, { at, live, attempts }: Judgement): ExplainedRun {
+  const last = attempts.at(-1)
+  const final = live === null ? attempts.findLast((attempt) => attempt.final) : undefined
+  const began = attempts.find(({ number }) => number > 0)
+  const startedAt = began ? (began.startedAt ?? began.leasedAt) : (live?.leasedAt ?? null)
+  return {
+    id: runIdOf(jobId, at),
+    status: live ? liveStatusOf(live.state) : final ? finalStatusOf(final.outcome) : 'failed',
+    cause: causeOf(live?.cause ?? last?.cause ?? -1),
+    dueAt: new Date(live?.dueAt ?? last?.dueAt ?? at),
+    attempt: Math.max(live?.attempt ?? 0, ...attempts.map(({ number }) => number)),
+    failures: live?.failures ?? attempts.filter(isFailure).length,
+    latenessMs: startedAt === null ? null : Math.max(0, startedAt - at),
+    startedAt: dateOf(live?.state === RUN_STATE.leased ? live.leasedAt : startedAt),
+    finishedAt: dateOf(final?.finishedAt ?? null),
+    failureClass: failureClassOf(last?.failureClass ?? null),
+    error: last?.error ?? null,
+    attempts: attempts.map(attemptViewOf),
+  }
+}
+
+const isFailure = ({ counted, outcome }: EndedAttempt): boolean =>
+  counted && (outcome === OUTCOME.failed || outcome === OUTCOME.lost)
+
+function attemptViewOf(attempt: EndedAttempt): ExplainedRun['attempts'][number] {
+  const { number, counted, outcome, failureClass, error, statusCode, holder } = attempt
+  const { leasedAt, startedAt, finishedAt } = attempt
+  return {
+    number,
+    counted,
+    status: nameOf(OUTCOME, outcome) ?? 'unknown',
+    failureClass: failureClassOf(failureClass),
+    error,
+    statusCode,
+    holder,
+    leasedAt: dateOf(leasedAt),
+    startedAt: dateOf(startedAt),
+    finishedAt: new Date(finishedAt),
+    durationMs: startedAt === null ? null : finishedAt - startedAt,
+  }
+}

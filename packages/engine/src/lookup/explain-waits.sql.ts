@@ -1,0 +1,86 @@
+import { SUBJECT } from '../audit/record-change.sql.ts'
+import { DELIVERY, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import type { Doer } from './explanation.ts'
+import { MAX_SCANNED } from './page.ts'
+
+/** Attempts that ended longer ago say nothing about how fast the queue goes now. */
+const LATELY_MS = 300_000
+
+const aheadText = (delivery: number): string =>
+  `(select from generate_series(0, 9) as level (priority) cross join lateral (
+      select from belfry.runs r where r.queue_id = $2 and r.state = ${RUN_STATE.ready} and r.delivery = ${delivery} and r.priority = level.priority
+        and r.turn < $3 and r.tenant_id = $1
+      order by r.queue_id, r.priority, r.turn limit ${MAX_SCANNED}) r limit ${MAX_SCANNED})`
+
+/** Turns fold priority and age into one number, so what goes before a ready run are the smaller ones of each priority. */
+const READY = statement(
+  'explain_ready',
+  `with latest as materialized (
+     select a.queue_id, a.finished_at from belfry.attempts a
+     where a.tenant_id = $1 and a.tenant_id > 0 and a.finished_at > to_timestamp(($4::float8 - ${LATELY_MS}) / 1000) and a.finished_at <= to_timestamp($4::float8 / 1000)
+     order by a.finished_at desc limit ${MAX_SCANNED}
+   )
+   select (select count(*)::int from (${aheadText(DELIVERY.at_least_once)} union all ${aheadText(DELIVERY.at_most_once)}) ahead),
+     (select count(*)::int from latest l where l.queue_id = $2),
+     (select case when count(*) = ${MAX_SCANNED} then min(l.finished_at) else to_timestamp(($4::float8 - ${LATELY_MS}) / 1000) end from latest l),
+     q.paused_at, q.pause_reason, done.actor
+   from belfry.queues q left join lateral (
+     select c.actor from belfry.job_changes c
+     where q.paused_at is not null and c.tenant_id = $1 and c.subject = ${SUBJECT.queue} and c.subject_id = q.name and c.action = 'pause'
+       and c.changed_at >= q.paused_at - interval '1 second'
+     order by c.changed_at limit 1) done on true
+   where q.id = $2`,
+)
+
+export interface ReadyWait {
+  ahead: number
+  isAheadComplete: boolean
+  expectedStartAt: Instant | null
+  expectedStartNote: string | null
+  queuePause: Doer | null
+}
+
+type Row = [
+  ahead: number,
+  ended: number,
+  since: Instant,
+  pausedAt: Instant | null,
+  pauseReason: string | null,
+  pausedBy: string | null,
+]
+
+/** Where a ready run stands in its queue, and when its turn comes if the queue goes on as it did lately. */
+export async function readReadyWait(
+  db: Queryable,
+  tenantId: number,
+  { queueId, turn }: { queueId: number; turn: number },
+  now: Instant,
+): Promise<ReadyWait | null> {
+  const [row] = await db.query<Row>(READY, [tenantId, queueId, turn, now])
+  if (row === undefined) return null
+  const [ahead, ended, since, pausedAt, pauseReason, pausedBy] = row
+  const isAheadComplete = ahead < MAX_SCANNED
+  const note =
+    pausedAt !== null
+      ? 'the queue is paused'
+      : ended === 0
+        ? 'nothing of this queue has ended in the last five minutes'
+        : isAheadComplete
+          ? null
+          : `more than ${MAX_SCANNED} runs go before it`
+  // Many may end within one millisecond; over so short a time there is no rate.
+  const msPerRun = Math.max(1_000, now - since) / Math.max(1, ended)
+  return {
+    ahead,
+    isAheadComplete,
+    expectedStartAt: note === null ? Math.round(now + (ahead + 1) * msPerRun) : null,
+    expectedStartNote: note,
+    queuePause:
+      pausedAt === null
+        ? null
+        : { action: 'pause', actor: pausedBy ?? 'unknown', at: new Date(pausedAt), reason: pauseReason },
+  }
+}

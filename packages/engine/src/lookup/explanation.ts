@@ -1,0 +1,118 @@
+import type { Cause, FailureClass } from '../job/states.ts'
+import type { AttemptView, RunStatus } from './run-view.ts'
+
+export const VERDICTS = ['ran', 'running', 'waiting', 'skipped', 'will_run', 'never', 'unknown'] as const
+export type Verdict = (typeof VERDICTS)[number]
+
+/** The word behind a verdict that needs one. */
+export const REASONS = {
+  running: ['cancel_requested'],
+  waiting: [
+    ...(['jitter', 'not_promoted', 'not_planned', 'ready', 'queue_paused', 'backoff', 'snoozed', 'released'] as const),
+    ...(['circuit_open', 'redriven', 'blocked', 'job_paused'] as const),
+  ],
+  skipped: [
+    ...([
+      'overlap',
+      'paused',
+      'catch_up_expired',
+      'outside_bounds',
+      'dst_gap',
+      'start_deadline',
+      'superseded',
+    ] as const),
+    'canceled',
+  ],
+  will_run: ['job_paused'],
+  never: [
+    ...(['start_at', 'end_at', 'count', 'exclude', 'dst', 'expression'] as const),
+    ...(['max_runs', 'one_off', 'not_created', 'canceled', 'completed'] as const),
+  ],
+  unknown: ['history_expired', 'nothing_recorded'],
+} as const
+
+/** Somebody's change that is the reason: a pause, a cancel. */
+export interface Doer {
+  action: string
+  /** An API key's prefix, or a program. */
+  actor: string
+  at: Date
+  /** What they gave as reason, if they did. */
+  reason: string | null
+}
+
+export interface ExplainedRun {
+  id: string
+  status: RunStatus
+  cause: Cause | null
+  /** When its latest attempt might start. */
+  dueAt: Date
+  attempt: number
+  failures: number
+  /** How long after its nominal time the first attempt began; null: none has. */
+  latenessMs: number | null
+  startedAt: Date | null
+  finishedAt: Date | null
+  failureClass: FailureClass | null
+  error: string | null
+  attempts: Omit<AttemptView, 'response'>[]
+}
+
+/** What a run, or a time that is due, waits for. */
+export interface Waits {
+  queue: string | null
+  /** Not before. */
+  until: Date | null
+  /** Of a ready run: how many of the tenant's own go before it in its queue. */
+  ahead: number | null
+  /** False: there are more than were counted. */
+  isAheadComplete: boolean
+  expectedStartAt: Date | null
+  /** Why that is not known. */
+  expectedStartNote: string | null
+  /** The run that must end first. */
+  behind: string | null
+  queuePause: Doer | null
+  circuit: { origin: string; until: Date; reason: string } | null
+  /** How the attempt before ended. */
+  after: { attempt: number; status: string; failureClass: FailureClass | null; error: string | null } | null
+}
+
+export interface ExplainedSkip {
+  /** Half-open: all nominal times in it were skipped together. */
+  from: Date
+  to: Date
+  /** Null: too many to be counted, or not decided yet. */
+  count: number | null
+  /** Null: nothing is decided while the job is paused. */
+  decidedAt: Date | null
+  /** The run that was alive. */
+  overlappedWith: string | null
+}
+
+/** What became of one nominal time of a job, or will. */
+export interface Explanation {
+  jobId: string
+  /** What was asked for. */
+  at: Date
+  /** The nominal time that this is about; null: there is none at that time. */
+  nominalAt: Date | null
+  /** The same on the clock of the job's zone, as 2026-03-29T09:00:00+02:00. */
+  local: string
+  timezone: string
+  verdict: Verdict
+  reason: string | null
+  /** All of it in one sentence, for a person. */
+  sentence: string
+  /** The version of the definition that counted at that time; null: it is not known any more. */
+  version: number | null
+  /** When it is due, with its jitter: of what will run. */
+  dueAt: Date | null
+  run: ExplainedRun | null
+  waits: Waits | null
+  skip: ExplainedSkip | null
+  /** Who is behind it, if somebody is. */
+  by: Doer | null
+  /** The fire times around it, if it is none itself. */
+  nearest: { before: Date | null; after: Date | null } | null
+}

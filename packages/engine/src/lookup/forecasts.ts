@@ -1,0 +1,126 @@
+import { BelfryError } from '../errors.ts'
+import type { Schedules } from '../promotion/schedules.sql.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
+import { DAY_MS } from '../schedule/duration.ts'
+import type { Queryable } from '../store/database.ts'
+import { readRange, type When } from './filter.ts'
+import { type Counted, countForecast, MINUTE_MS } from './forecast-count.ts'
+import { type GroupedTimers, groupTimers } from './forecast-timers.sql.ts'
+
+/** How far ahead a forecast looks. */
+const MAX_AHEAD_MS = 7 * DAY_MS
+const USUAL_MS = DAY_MS
+/** Timers change little within it, and to group them takes seconds when there are many. */
+const KEPT_MS = 60_000
+/** Shards are read for so long; those that are left are like those that were read. */
+const READING_MS = 5_000
+const MAX_KEPT = 100
+
+export interface ForecastRequest {
+  from?: When | undefined
+  to?: When | undefined
+}
+
+export interface Forecast extends Counted {
+  from: Date
+  to: Date
+  /** When the timers were looked at. */
+  asOf: Date
+  /** How many timers there are that have a time to come; paused ones have none. */
+  timers: number
+}
+
+export interface ForecastsDeps {
+  clock: Clock
+  schedules: Schedules
+  shards: number
+}
+
+/**
+ * The coming load: how many runs per minute all timers will make, by queue and by origin. Timers are grouped by the database and
+ * the groups kept for a minute, per tenant; whoever asks at the same time shares one answer.
+ */
+export class Forecasts {
+  readonly #deps: ForecastsDeps
+  readonly #kept = new Map<number | null, { asOf: Instant; grouped: Promise<GroupedTimers> }>()
+
+  constructor(deps: ForecastsDeps) {
+    this.#deps = deps
+  }
+
+  /** Of one tenant as it reads, or of all (null). */
+  async get(db: Queryable, tenantId: number | null, request: ForecastRequest): Promise<Forecast> {
+    const { clock, schedules } = this.#deps
+    const { from, to } = minutesOf(request, clock.now())
+    const { asOf, grouped } = this.#groupsOf(db, tenantId)
+    const found = await grouped
+    await schedules.load(
+      found.groups.flatMap(({ shard, scheduleId }) => (scheduleId === null ? [] : [{ shard, scheduleId }])),
+    )
+    const counted = await countForecast(found, {
+      from,
+      to,
+      scheduleOf: ({ scheduleId }) => (scheduleId === null ? null : (schedules.get(scheduleId)?.schedule ?? null)),
+      yieldTurn: () => new Promise((go) => setImmediate(go)),
+    })
+    return {
+      ...counted,
+      from: new Date(from * MINUTE_MS),
+      to: new Date(to * MINUTE_MS),
+      asOf: new Date(asOf),
+      timers: Math.round(found.timers / found.coverage),
+    }
+  }
+
+  #groupsOf(db: Queryable, tenantId: number | null): { asOf: Instant; grouped: Promise<GroupedTimers> } {
+    const { clock, shards } = this.#deps
+    const now = clock.now()
+    const kept = this.#kept.get(tenantId)
+    if (kept && now - kept.asOf < KEPT_MS) return kept
+    for (const [key, { asOf }] of this.#kept) if (now - asOf >= KEPT_MS) this.#kept.delete(key)
+    if (this.#kept.size >= MAX_KEPT) this.#kept.clear()
+    const grouped = groupTimers(db, {
+      tenantId,
+      shards,
+      until: now + MAX_AHEAD_MS + MINUTE_MS,
+      hasTime: () => clock.now() - now < READING_MS,
+    }).then(withOrigins)
+    const made = { asOf: now, grouped }
+    this.#kept.set(tenantId, made)
+    // What failed is asked anew by the next.
+    grouped.catch(() => {
+      if (this.#kept.get(tenantId) === made) this.#kept.delete(tenantId)
+    })
+    return made
+  }
+}
+
+/** `HTTP://Host:80` and `http://host` are one. */
+function withOrigins(timers: GroupedTimers): GroupedTimers {
+  const read = new Map<string, string>()
+  const originOf = (text: string): string => {
+    let origin = read.get(text)
+    if (origin === undefined) {
+      origin = URL.canParse(text) ? new URL(text).origin : text
+      read.set(text, origin)
+    }
+    return origin
+  }
+  const groups = timers.groups.map((group) =>
+    group.origin === null ? group : { ...group, origin: originOf(group.origin) },
+  )
+  return { ...timers, groups }
+}
+
+/** In whole minutes; what has passed is no forecast. */
+function minutesOf(request: ForecastRequest, now: Instant): { from: number; to: number } {
+  const asked = readRange(request)
+  const from = Math.max(asked.from, now)
+  const to = asked.to === Number.POSITIVE_INFINITY ? Math.min(from + USUAL_MS, now + MAX_AHEAD_MS) : asked.to
+  const refuse = (path: string, message: string) =>
+    new BelfryError('invalid_argument', `${path} ${message}`, { complaints: [{ path, message }] })
+  if (from >= now + MAX_AHEAD_MS) throw refuse('from', 'must lie within the coming 7 days')
+  if (to <= from) throw refuse('to', request.from === undefined ? 'must lie in the future' : 'must be later than from')
+  if (to > now + MAX_AHEAD_MS) throw refuse('to', 'must lie within the coming 7 days')
+  return { from: Math.floor(from / MINUTE_MS), to: Math.ceil(to / MINUTE_MS) }
+}

@@ -1,0 +1,17 @@
+import type { Forecast, ForecastRequest } from './lookup/forecasts.ts'
+import type { TenantScope } from './tenant-scope.ts'
+
+/** The coming load of a tenant. */
+export class TenantForecast {
+  readonly #scope: TenantScope
+
+  constructor(scope: TenantScope) {
+    this.#scope = scope
+  }
+
+  /** Of the coming 24 hours unless asked otherwise. */
+  get(request: ForecastRequest = {}): Promise<Forecast> {
+    const { fresh, caller, engine } = this.#scope
+    return engine.forecasts.get(fresh, caller.tenantId, request)
+  }
+}
