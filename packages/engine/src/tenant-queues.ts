@@ -79,6 +79,7 @@ export class TenantQueues {
         if (result.purged > 0) await this.#record(tx, name, 'purge', undefined, { purged: result.purged })
         return result
       })
+      for (const jobId of done.jobIds) engine.blockedWaker.look(jobId)
       purged += done.purged
       after = done.next
     }

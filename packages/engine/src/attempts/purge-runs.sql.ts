@@ -18,7 +18,7 @@ const PURGE = statement(
      order by r.shard, r.job_id, r.nominal_at limit $6 for update skip locked
    ), gone as (
      delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause
+     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off
    ), unchecked as (
      delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
    ), kept as (
@@ -26,11 +26,13 @@ const PURGE = statement(
      select g.nominal_at, g.due_at, to_timestamp($5::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.canceled}, null, g.cause, false,
        true from gone g
    )
-   select g.job_id, g.nominal_at from gone g order by g.shard, g.job_id, g.nominal_at`,
+   select g.job_id, g.nominal_at, g.one_off from gone g order by g.shard, g.job_id, g.nominal_at`,
 )
 
 export interface PurgedBatch {
   purged: number
+  /** Recurring jobs of which a run went: another may have waited for it. */
+  jobIds: string[]
   /** Where the next batch begins; null: that was the last. */
   next: PurgePoint | null
 }
@@ -48,13 +50,14 @@ export async function purgeRuns(
   now: Instant,
 ): Promise<PurgedBatch> {
   const { jobId, nominalAt } = of.after ?? FIRST
-  const rows = await tx.query<[string, Instant]>(PURGE, [
+  const rows = await tx.query<[string, Instant, boolean]>(PURGE, [
     ...[of.tenantId, of.queueId, jobId, nominalAt, now, of.limit],
     of.after === null ? -1 : shardOfJob(jobId),
   ])
   const last = rows.at(-1)
   return {
     purged: rows.length,
+    jobIds: [...new Set(rows.filter(([, , isOneOff]) => !isOneOff).map(([jobId]) => jobId))],
     next: rows.length === of.limit && last ? { jobId: last[0], nominalAt: last[1] } : null,
   }
 }

@@ -1,6 +1,6 @@
 import type { ResponseRecord } from '../executors/http/response-record.ts'
 import { createdAtOf, parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
-import { nameOf, OUTCOME } from '../job/states.ts'
+import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
@@ -31,6 +31,8 @@ const GET = statement(
      p.cancel_requested, p.lease_until, p.failure_class, p.error,
      case when p.state is not null then (
        select c.progress from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000)) end,
+     case when p.state = ${RUN_STATE.blocked} then (
+       select r.nominal_at from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked} order by r.nominal_at limit 1) end,
      a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.status_code, a.holder, a.leased_at, a.started_at, a.finished_at, a.result,
      a.tenant_id, (select n.name from belfry.tenants n where n.id = a.tenant_id), (select q.name from belfry.queues q where q.id = a.queue_id),
      a.due_at, a.cause, a.job_version, a.response
@@ -77,6 +79,7 @@ type PlaceColumns = readonly [
   failureClass: number | null,
   error: string | null,
   progress: string | null,
+  blockedBy: Instant | null,
 ]
 type AttemptColumns = readonly [
   number: number,
@@ -99,7 +102,7 @@ type AttemptColumns = readonly [
   jobVersion: number,
   response: string | null,
 ]
-const PLACE_WIDTH = 15
+const PLACE_WIDTH = 16
 
 /** Null: there is no such run, or it is another tenant's. A run that is to come from a timer is waiting. */
 export async function getRun(db: Queryable, tenantId: number | null, runId: string): Promise<RunView | null> {
@@ -149,6 +152,7 @@ function runViewOf(jobId: string, nominalAt: Instant, place: PlaceColumns, ended
     finishedAt: final ? new Date(final[10]) : null,
     cancelRequested: cancelRequested ?? false,
     leaseUntil: dateOf(leaseUntil),
+    blockedBy: place[15] === null ? null : runIdOf(jobId, place[15]),
     attempts: ended.map(attemptViewOf),
   }
 }

@@ -65,8 +65,12 @@ export interface AttemptView {
 export interface RunView extends RunSummary {
   cancelRequested: boolean
   leaseUntil: Date | null
+  /** The run of the same job that a blocked one waits for; the oldest of several. Null: none, so it is woken in a moment. */
+  blockedBy: string | null
   /** What it was triggered with; others are performed with their job's. */
   payload?: unknown
+  /** Of a run that a backfill made. */
+  backfillId?: string
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: AttemptView[]
 }

@@ -122,9 +122,21 @@ export function jobChangeRoutes(app: App, limiter: Limiter): void {
     '/v1/jobs/:jobId/resume',
     {
       config: { scope: 'write' },
-      schema: { tags, summary: 'Go on from now', params: jobParams, body: body({}), response: { 200: status } },
+      schema: {
+        tags,
+        summary: 'Go on from now, or make up for the pause',
+        description:
+          'With `catch_up` the times that fell into the pause are decided as after an outage, by the `catchUp` and `overlap` of the job.',
+        params: jobParams,
+        body: body({
+          missed: Type.Optional(
+            Type.Enum(['skip', 'catch_up'], { description: 'What becomes of times in the pause; default skip.' }),
+          ),
+        }),
+        response: { 200: status },
+      },
     },
-    ({ tenant, params }) => tenant.jobs.resume(params.jobId),
+    ({ tenant, params, body }) => tenant.jobs.resume(params.jobId, body),
   )
 
   app.post(
@@ -134,19 +146,25 @@ export function jobChangeRoutes(app: App, limiter: Limiter): void {
       schema: {
         tags,
         summary: 'One run now, beside the schedule',
+        description:
+          'While another run of the job is alive, `overlap` decides: the new one starts beside it, waits for it (`status` is `blocked`), replaces it, or is refused (409 `overlap`).',
         params: jobParams,
         body: body({
           payload: Type.Optional(
             Type.Unknown({ description: "For this run alone, in place of its job's; JSON of at most 262,144 bytes." }),
           ),
           overlap: Type.Optional(
-            Type.Enum(['allow', 'skip'], {
-              description:
-                'For this run alone: whether it may start while another one is alive; default as the job says.',
+            Type.Enum(['allow', 'skip', 'buffer_one', 'buffer_latest', 'buffer_all', 'cancel_running'], {
+              description: 'For this run alone: what happens while another one is alive; default as the job says.',
             }),
           ),
         }),
-        response: { 200: Type.Object({ runId }) },
+        response: {
+          200: Type.Object({
+            runId,
+            status: Type.Enum(['ready', 'blocked'], { description: 'Blocked: it waits for the run that is alive.' }),
+          }),
+        },
       },
     },
     async ({ tenant, caller, params, body }, reply) => {

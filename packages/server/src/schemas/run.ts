@@ -91,6 +91,11 @@ export const run = Type.Object(
     ...SUMMARY,
     cancelRequested: Type.Boolean(),
     leaseUntil: nullable(instant('Until when its worker has it without another heartbeat.')),
+    blockedBy: nullable(
+      Type.String({
+        description: 'The run of the same job that a blocked one waits for; null when it is woken in a moment.',
+      }),
+    ),
     payload: Type.Optional(
       Type.Unknown({ description: "What it was triggered with; others are performed with their job's." }),
     ),
