@@ -3,7 +3,7 @@ import type { Belfry } from '@belfry/engine'
 /** What the server asks of a node. */
 export type Service = Pick<
   Belfry,
-  'ping' | 'readiness' | 'nodes' | 'completeCallback' | 'endLeaseCalls' | 'tenant' | 'admin'
+  'ping' | 'readiness' | 'nodes' | 'completeCallback' | 'endLeaseCalls' | 'tenant' | 'admin' | 'forecast'
 >
 
 /** What a key may do; `admin` may do everything, `write` may read. */

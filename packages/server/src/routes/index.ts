@@ -6,6 +6,8 @@ import { apiKeyRoutes } from './api-keys.ts'
 import { callbackRoutes } from './callbacks.ts'
 import { circuitRoutes } from './circuits.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
+import { explainRoutes } from './explain.ts'
+import { forecastRoutes } from './forecast.ts'
 import { jobActionRoutes } from './job-actions.ts'
 import { jobBatchRoutes } from './job-batches.ts'
 import { jobChangeRoutes } from './job-changes.ts'
@@ -38,6 +40,7 @@ export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): voi
   jobChangeRoutes(app, limiter)
   jobActionRoutes(app)
   jobRunRoutes(app)
+  explainRoutes(app)
   runRoutes(app, clock)
   deadLetterRoutes(app)
   queueRoutes(app)
@@ -50,6 +53,7 @@ export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): voi
   circuitRoutes(app)
   callbackRoutes(app, service)
   statsRoutes(app)
+  forecastRoutes(app)
   nodeRoutes(app)
   tenantRoutes(app)
   apiKeyRoutes(app)
