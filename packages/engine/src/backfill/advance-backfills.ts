@@ -24,8 +24,8 @@ export interface AdvanceDeps {
 
 export interface Advanced {
   ready: ReadyRun[]
-  /** Runs that were seen to have ended. */
-  settled: number
+  /** Times that became runs or were left out, and runs that were seen to have ended. */
+  changed: number
   /** There is more to look at, and room. */
   hasMore: boolean
 }
@@ -49,11 +49,11 @@ export async function advanceBackfills(
   const shard = shardOfJob(jobId)
   const timer = await lockTimer(tx, shard, jobId)
   const job = timer ?? (await completedJob(tx, deps.registry, jobId))
-  const done: Advanced = { ready: [], settled: 0, hasMore: false }
+  const done: Advanced = { ready: [], changed: 0, hasMore: false }
   for (const backfill of await lockOpenBackfills(tx, shard, jobId, MAX_OPEN)) {
     const advanced = await advance(tx, deps, backfill, job, now)
     done.ready.push(...advanced.ready)
-    done.settled += advanced.settled
+    done.changed += advanced.changed
     done.hasMore ||= advanced.hasMore
   }
   // Whoever inserts a run of a job that has a timer raises its version.
@@ -75,16 +75,18 @@ async function advance(
   if (settled.status !== BACKFILL_STATUS.running || job === null) {
     const status = settled.status === BACKFILL_STATUS.running ? BACKFILL_STATUS.canceled : settled.status
     await writeBackfill(tx, { ...settled, status, endedAt: alive === 0 ? now : null })
-    return { ready: [], settled: over.length, hasMore: false }
+    return { ready: [], changed: over.length, hasMore: false }
   }
   const room = await roomFor(tx, settled, job, alive)
   const filled =
-    room === 0 ? { backfill: settled, ready: [], hasMore: false } : await fill(tx, deps, settled, job, room, now)
-  const { backfill, ready, hasMore } = filled
+    room === 0
+      ? { backfill: settled, ready: [], looked: 0, hasMore: false }
+      : await fill(tx, deps, settled, job, room, now)
+  const { backfill, ready, looked, hasMore } = filled
   const isOver = backfill.position >= backfill.to && alive + ready.length === 0
   const status = isOver ? BACKFILL_STATUS.completed : backfill.status
   await writeBackfill(tx, { ...backfill, status, endedAt: isOver ? now : null })
-  return { ready, settled: over.length, hasMore }
+  return { ready, changed: over.length + looked, hasMore }
 }
 
 /** Unless its runs may overlap, a job that is being backfilled has one run alive at a time, whatever made it. */
@@ -101,7 +103,7 @@ async function fill(
   job: LockedTimer,
   room: number,
   now: Instant,
-): Promise<{ backfill: Backfill; ready: ReadyRun[]; hasMore: boolean }> {
+): Promise<{ backfill: Backfill; ready: ReadyRun[]; looked: number; hasMore: boolean }> {
   const { shard, scheduleId, position, to } = backfill
   await schedules.load([{ shard, scheduleId }])
   const known = schedules.get(scheduleId)
@@ -126,6 +128,7 @@ async function fill(
   return {
     backfill: { ...backfill, counts, position: isAtEnd ? to : reached },
     ready,
+    looked,
     hasMore: !isAtEnd && free.length < room,
   }
 }

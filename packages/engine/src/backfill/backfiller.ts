@@ -72,13 +72,13 @@ export class Backfiller implements Step {
   async #advance(jobId: string): Promise<number> {
     const { db, clock, wakeups, logger } = this.#deps
     try {
-      const { ready, settled, hasMore } = await db.transaction(async (tx) => {
+      const { ready, changed, hasMore } = await db.transaction(async (tx) => {
         await tx.setLockTimeout(LOCK_TIMEOUT_MS)
         return advanceBackfills(tx, this.#deps, jobId, clock.now())
       })
       for (const run of ready) wakeups.ready(run)
       if (hasMore) this.tell(jobId)
-      return ready.length + settled
+      return changed
     } catch (error) {
       if (isConnectionLost(error)) throw error
       // One job must not keep the others from theirs.

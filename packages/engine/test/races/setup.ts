@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { expect, inject, onTestFinished } from 'vitest'
+import { Backfills } from '../../src/backfills.ts'
 import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import { Jobs } from '../../src/jobs.ts'
 import { Runs } from '../../src/runs.ts'
@@ -23,16 +24,23 @@ async function startNode(schema: string, seed: number, database: pg.ClientConfig
   })
   engine.reader.own(SHARDS)
   engine.waker.own(SHARDS)
+  engine.backfiller.own(SHARDS)
   return {
     engine,
     db,
     clock,
     jobs: new Jobs(engine),
     runs: new Runs(engine),
+    backfills: new Backfills(engine),
     readTimers: async () => {
       while ((await engine.reader.runOnce()).waitMs === 0);
     },
     promote: async () => (await engine.promoter.runOnce()).promoted,
+    /** As if somebody had told it of the job. */
+    backfill: async (jobId: string) => {
+      engine.backfiller.tell(jobId)
+      return (await engine.backfiller.runOnce()).changed
+    },
     claim: async (queue: string) => {
       const queueId = await engine.registry.queueId(1, queue)
       await engine.handlers.claimer(queueId)?.runOnce()
