@@ -16,6 +16,8 @@ export interface TestNodeOptions {
   leaseMs: number
   cancelGraceMs: number
   logger?: Logger
+  /** The edition of zone data that it plans by; the runtime's unless given. */
+  zoneData?: string
 }
 
 export interface TestNode {
@@ -52,6 +54,7 @@ export async function startTestNode(options: TestNodeOptions): Promise<TestNode>
       daysAhead: DAYS_AHEAD,
       ownTime: true,
       vaultKey: VAULT_KEY,
+      ...(options.zoneData === undefined ? {} : { zoneData: options.zoneData }),
     })
     await engine.partitioner.ensure()
     const readers = startReaders({ schema, logger, readDatabase: null }, database, missingWall === null)
