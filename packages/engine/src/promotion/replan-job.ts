@@ -1,0 +1,202 @@
+import { recordChange } from '../audit/record-change.sql.ts'
+import type { Calendar, ScheduleSpec } from '../job/definition.ts'
+import { shardOfJob } from '../job/ids.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
+import { resolveSpec } from '../schedule/resolve-spec.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
+import type { Database, Transaction } from '../store/database.ts'
+import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { type DecideDeps, decideJob } from './decide-job.sql.ts'
+import { dueOf } from './due.ts'
+import { type JobPlan, pauseJob, readJobPlan } from './job-plan.sql.ts'
+import { putSkips } from './put-skips.sql.ts'
+import type { KnownSchedule } from './schedules.sql.ts'
+
+export interface ReplanDeps extends DecideDeps {
+  db: Database
+  clock: Clock
+  wakeups: Wakeups
+  calendars: { read(tenantId: number, names: readonly string[]): Promise<ReadonlyMap<string, Calendar>> }
+}
+
+/** What was done: nothing, the job follows its new schedule, or it is still deciding what was due under the old one. */
+export type Replanned = 'same' | 'planned' | 'moved' | 'more'
+
+interface Locked {
+  timer: LockedTimer
+  plan: JobPlan
+  now: Instant
+  /** Written down with the change. */
+  why: { action: 'replan' | 'zone_data'; actor: string }
+}
+
+interface Done {
+  outcome: Replanned
+  afterCommit?: () => void
+}
+
+type Planned = KnownSchedule & { id: string }
+
+const LOCK_TIMEOUT_MS = 1_000
+const FOREVER = Number.POSITIVE_INFINITY
+const MAX_COUNTED = 10_000
+const SAME: Done = { outcome: 'same' }
+
+/**
+ * Plans one recurring job anew after its rule has changed without it: a calendar that it names, or the zone data. One
+ * transaction under the job's lock: what was due under the old rule is decided first, and the next time is the first after
+ * now that the new rule gives; so no time is lost or doubled. Doing it twice is harmless.
+ */
+export class ReplanJob {
+  readonly #deps: ReplanDeps
+
+  constructor(deps: ReplanDeps) {
+    this.#deps = deps
+  }
+
+  /** The calendar has other days than the job's schedule holds, perhaps. */
+  byCalendar(jobId: string, calendar: string): Promise<Replanned> {
+    const why = { action: 'replan', actor: `calendar ${calendar}` } as const
+    return this.#locked(jobId, why, async (tx, locked) => {
+      // Read under the lock, so that whoever comes later cannot have read older days.
+      const { id, ...known } = await this.#planOf(locked)
+      if (id === locked.timer.scheduleId) return SAME
+      return locked.plan.isPaused
+        ? this.#replanPaused(tx, locked, { id, ...known })
+        : this.#replanActive(tx, locked, { id, ...known })
+    })
+  }
+
+  async #planOf({ timer, plan }: Locked): Promise<Planned> {
+    const { schedules, calendars } = this.#deps
+    const asked = plan.definition.schedule as ScheduleSpec
+    const names = (asked.exclude ?? []).flatMap((one) => ('calendar' in one ? [one.calendar] : []))
+    const found = await calendars.read(plan.tenantId, names)
+    const spec = resolveSpec(asked, { jobId: timer.jobId, calendarOf: (name) => found.get(name) })
+    const known = schedules.of(spec)
+    if (known.id !== timer.scheduleId) await schedules.intern([{ shard: timer.shard, spec }])
+    return known
+  }
+
+  async #replanActive(tx: Transaction, locked: Locked, next: Planned): Promise<Done> {
+    const { wakeups } = this.#deps
+    const { now } = locked
+    const { ready, asked, timer } = await decideJob(tx, this.#deps, locked.timer, now, 'nominal')
+    const tell = () => {
+      for (const run of ready) wakeups.ready(run)
+      for (const nominalAt of asked) wakeups.cancel(locked.timer.jobId, nominalAt)
+    }
+    // Its last time came before the change.
+    if (timer === null) return { outcome: 'planned', afterCommit: tell }
+    if ((timer.nominalAt as Instant) <= now) return { outcome: 'more', afterCommit: tell }
+    const nominalAt = next.schedule.next(now)
+    const moved = await this.#write(tx, { ...locked, timer }, next, { nominalAt, decidedUntil: now })
+    return {
+      outcome: moved.outcome,
+      afterCommit: () => {
+        tell()
+        moved.afterCommit?.()
+      },
+    }
+  }
+
+  /** Times that fell into the pause wait for its end; those that the new rule no longer has are skipped, and the record says so. */
+  async #replanPaused(tx: Transaction, locked: Locked, next: Planned): Promise<Done> {
+    const { timer, now } = locked
+    const from = timer.nominalAt as Instant
+    if (from > now) return this.#write(tx, locked, next, { nominalAt: next.schedule.next(now), decidedUntil: now })
+    const nominalAt = next.schedule.next(from - 1)
+    const to = Math.min(nominalAt ?? now + 1, now + 1)
+    const old = await this.#scheduleOf(timer)
+    const count = old.schedule.count(from - 1, to - 1, MAX_COUNTED + 1)
+    if (count > 0)
+      await putSkips(tx, timer, [{ from, to, reason: 'paused', count: count > MAX_COUNTED ? null : count }], now)
+    const decidedUntil = old.schedule.latest(to - 1, from - 1) ?? timer.decidedUntil
+    return this.#write(tx, locked, next, { nominalAt, decidedUntil })
+  }
+
+  /** The zone data gives another next time than the timer has. What is due already is promoted as it stands. */
+  byZoneData(jobId: string, version: string): Promise<Replanned> {
+    const why = { action: 'zone_data', actor: `tzdata ${version}` } as const
+    return this.#locked(jobId, why, async (tx, locked) => {
+      const { timer, now } = locked
+      const known = await this.#scheduleOf(timer)
+      const nominalAt = expectedNext(timer, known, now)
+      if (nominalAt === timer.nominalAt) return SAME
+      return this.#write(
+        tx,
+        locked,
+        { id: timer.scheduleId as string, ...known },
+        { nominalAt, decidedUntil: timer.decidedUntil },
+      )
+    })
+  }
+
+  async #write(
+    tx: Transaction,
+    { timer, plan, now, why }: Locked,
+    { id, schedule }: Planned,
+    to: { nominalAt: Instant | null; decidedUntil: Instant | null },
+  ): Promise<Done> {
+    const { jobId, shard } = timer
+    const isEnd = to.nominalAt === null
+    // Without a time it waits for a person, who may mend the calendar; resuming it then counts from here.
+    const nominalAt = to.nominalAt ?? Math.min(now, timer.nominalAt as Instant)
+    const isWaiting = plan.isPaused || isEnd
+    const dueAt = isWaiting ? FOREVER : Math.max(now, dueOf(nominalAt, timer.jitterMs, schedule))
+    await writeTimer(tx, { ...timer, scheduleId: id, nominalAt, decidedUntil: to.decidedUntil, dueAt })
+    if (isEnd && !plan.isPaused) await pauseJob(tx, timer, `${why.actor} leaves it no time to run`, now)
+    if (nominalAt === timer.nominalAt && !isEnd) return { outcome: 'planned' }
+    const shown = (at: Instant | null) => ({ nextRunAt: at === null ? null : new Date(at).toISOString() })
+    await recordChange(tx, {
+      ...why,
+      tenantId: plan.tenantId,
+      subject: 'job',
+      subjectId: jobId,
+      before: shown(timer.nominalAt),
+      after: shown(to.nominalAt),
+      at: now,
+    })
+    return { outcome: 'moved', ...(isWaiting ? {} : { afterCommit: () => this.#deps.wakeups.timer(shard, dueAt) }) }
+  }
+
+  async #scheduleOf({ shard, jobId, scheduleId }: LockedTimer): Promise<KnownSchedule> {
+    const { schedules } = this.#deps
+    const id = scheduleId as string
+    await schedules.load([{ shard, scheduleId: id }])
+    const known = schedules.get(id)
+    if (!known) throw new Error(`the schedule ${id} of job ${jobId} is missing`)
+    return known
+  }
+
+  async #locked(
+    jobId: string,
+    why: Locked['why'],
+    work: (tx: Transaction, locked: Locked) => Promise<Done>,
+  ): Promise<Replanned> {
+    const { db, clock } = this.#deps
+    const shard = shardOfJob(jobId)
+    const { outcome, afterCommit } = await db.transaction(async (tx) => {
+      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+      const timer = await lockTimer(tx, shard, jobId)
+      // One that was created by SQL and is not planned yet will be planned by what holds then.
+      if (!timer || timer.scheduleId === null || timer.nominalAt === null) return SAME
+      const plan = await readJobPlan(tx, shard, jobId)
+      return plan?.definition.schedule ? work(tx, { timer, plan, now: clock.now(), why }) : SAME
+    })
+    afterCommit?.()
+    return outcome
+  }
+}
+
+/**
+ * The next time that the schedule gives by the zone data of this process. One that has gone by is still the next: no run
+ * and no skip has been made for it, so promotion catches up on it.
+ */
+export function expectedNext(
+  { nominalAt, decidedUntil }: Pick<LockedTimer, 'nominalAt' | 'decidedUntil'>,
+  { schedule }: KnownSchedule,
+  now: Instant,
+): Instant | null {
+  return nominalAt === null || nominalAt <= now ? nominalAt : schedule.next(decidedUntil ?? now)
+}
