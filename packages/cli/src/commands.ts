@@ -1,6 +1,8 @@
 import type { Command } from './command/command.ts'
 import { listDeadLetters } from './commands/dlq/list.ts'
 import { redrive } from './commands/dlq/redrive.ts'
+import { explain } from './commands/explain.ts'
+import { forecast } from './commands/forecast.ts'
 import { importCrontab } from './commands/import/crontab.ts'
 import { importEventBridge } from './commands/import/eventbridge.ts'
 import { importK8sCronJob } from './commands/import/k8s-cronjob.ts'
@@ -41,6 +43,8 @@ export const COMMANDS: readonly Command[] = [
   pauseJob,
   resumeJob,
   triggerJob,
+  explain,
+  forecast,
   preview,
   importCrontab,
   importK8sCronJob,

@@ -89,6 +89,28 @@ test('a newcomer makes a job that calls a URL every 10 seconds, sees its runs, a
   expect(await json(['jobs', 'get', 'hello'])).toMatchObject({ name: 'hello', status: 'canceled' })
 })
 
+test('a person asks why a job did not run, and what is to come', async () => {
+  const create = ['jobs', 'create', '--name', 'daily', '--cron', '0 9 * * *', '--queue', 'asked', '--payload', '1']
+  const { nextRunAt } = await json(create)
+  await belfry(['jobs', 'pause', 'daily', '--reason', 'month end'])
+  const coming = await belfry(['explain', 'daily', nextRunAt])
+  expect(coming.out).toMatch(
+    /^verdict {2}will_run: job_paused\nwhy {6}It would run at .*, but the job is paused by .*month end/,
+  )
+  const [none] = await lines(['explain', 'daily', new Date(Date.parse(nextRunAt) + 3_600_000).toISOString()])
+  expect(none).toMatchObject({ verdict: 'never', reason: 'expression', nearest: { before: nextRunAt } })
+  const to = new Date(Date.parse(nextRunAt) + 3 * 86_400_000).toISOString()
+  const range = await belfry(['explain', 'daily', '--from', nextRunAt, '--to', to], { width: 100 })
+  expect(range.out.split('\n').filter((line) => line.includes('will_run'))).toHaveLength(3)
+  await expect(belfry(['explain', 'daily'])).rejects.toThrow(/give an instant/)
+  await expect(belfry(['explain', 'daily', '--from', nextRunAt])).rejects.toThrow(/--to is missing/)
+  await belfry(['jobs', 'resume', 'daily'])
+  const forecast = await belfry(['forecast'], { width: 100 })
+  expect(forecast.out).toMatch(/BUSIEST MINUTES +RUNS/)
+  expect(forecast.out).toMatch(/asked +\d/)
+  expect(await json(['forecast'])).toMatchObject({ isComplete: true, queues: expect.any(Array) })
+})
+
 test('a table fits the terminal, and ids are whole in it', async () => {
   const { jobId } = await json([
     'jobs',

@@ -12,7 +12,7 @@ import { SigningKeys } from './resources/signing-keys.ts'
 import { Tenants } from './resources/tenants.ts'
 import { Workers } from './resources/workers.ts'
 import { type CallOptions, type ConnectionOptions, Transport } from './transport.ts'
-import type { GetStats, Stats, WhoAmI } from './wire.ts'
+import type { Forecast, GetForecast, GetStats, Stats, WhoAmI } from './wire.ts'
 
 /**
  * A Belfry server from afar. Making one connects to nothing.
@@ -70,5 +70,10 @@ export class BelfryClient {
   /** How the work stands: runs by state, what ended lately, what is due next. */
   stats(query: GetStats['query'] = {}, options?: CallOptions): Promise<Stats> {
     return this.#transport.call('GET /v1/stats', { query }, options)
+  }
+
+  /** The coming load: runs expected in each minute, by queue and by origin. */
+  forecast(query: GetForecast['query'] = {}, options?: CallOptions): Promise<Forecast> {
+    return this.#transport.call('GET /v1/forecast', { query }, options)
   }
 }

@@ -29,6 +29,8 @@ export type {
   CreatedJob,
   DeadLetter,
   ErrorCode,
+  Explanation,
+  Forecast,
   Heartbeat,
   HttpTarget,
   InstantInput,

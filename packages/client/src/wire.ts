@@ -31,6 +31,7 @@ export type ErrorCode =
   | 'rate_limited'
   | 'quota_exceeded'
   | 'queue_kind'
+  | 'calendar_in_use'
   | 'not_empty'
   | 'name_taken'
   | 'idempotency_mismatch'
@@ -93,7 +94,61 @@ export interface Attempt {
   } | null
 }
 
-/** Exactly one of `runAt`, `delay`, `cron` and `every`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least. */
+export interface Backfill {
+  /** The id of a backfill. */
+  backfillId: string
+  /** The id of a job. */
+  jobId: string
+  /** Completed is one all of whose runs have ended; of a canceled one some may still be stopping. */
+  status: 'running' | 'completed' | 'canceled'
+  /** The first instant of its range. */
+  from: string
+  /** The first instant behind its range. */
+  to: string
+  /** Times before it have become runs, or were left out. */
+  position: string
+  concurrency: number
+  counts: {
+    /** Times of the schedule in its range. */
+    total: number
+    /** Those that have become runs. */
+    created: number
+    /** Those that had a run already. */
+    leftOut: number
+    /** Its runs that have not ended, whatever they wait for. */
+    running: number
+    succeeded: number
+    /** Lost ones among them. */
+    failed: number
+    canceled: number
+  }
+  /** The API key, or the program, that asked for it. */
+  createdBy: string
+  /** When somebody asked for it. */
+  createdAt: string
+  /** When the last of its runs had ended. */
+  endedAt: string | null
+}
+
+export interface BackfillPreview {
+  /** How many runs it would make. */
+  count: number
+  /** How many times have or had a run already. */
+  leftOut: number
+  /** The first and the last few of those that would be run. */
+  times: {
+    first: string[]
+    last: string[]
+  }
+  /** Where it would begin. */
+  from: string
+  /** Where it would end. */
+  to: string
+  /** What is not quite as it was asked for, in sentences. */
+  notes: string[]
+}
+
+/** Exactly one of `runAt`, `delay`, `cron`, `every` and `when`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least. */
 export interface BatchJob {
   /** Your own word for it, given back in the answer. */
   ref?: string
@@ -103,11 +158,13 @@ export interface BatchJob {
   runAt?: InstantInput
   /** Once, after this time. */
   delay?: string
-  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `@daily` and friends. */
-  cron?: string
-  /** Again and again, at this interval from `startAt` on. */
+  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `H`, `@daily` and friends. Several fire whenever one of them does. */
+  cron?: string | string[]
+  /** Again and again, at this interval from `startAt` on; or a repeating interval. */
   every?: string
-  /** IANA zone of `cron` and of date intervals; default UTC. */
+  /** Once, or again and again, in English. */
+  when?: string
+  /** IANA zone of `cron`, `when` and date intervals; default UTC. */
   timezone?: string
   /** No run of a recurring job before this. */
   startAt?: InstantInput
@@ -115,6 +172,40 @@ export interface BatchJob {
   endAt?: InstantInput
   /** How often a recurring job runs in all. */
   maxRuns?: number
+  /** Days and times at which a recurring job does not fire. */
+  exclude?: Array<
+    | string
+    | {
+        from: string
+        to: string
+      }
+    | {
+        cron: string
+      }
+    | {
+        calendar: string
+      }
+  >
+  /** What becomes of a time on an excluded day. */
+  onExcluded?: 'skip' | 'next_business_day'
+  /** What a change of the clocks does to a `cron`; without it the hour field decides. */
+  dst?: {
+    /** A time that the clocks leave out. */
+    gap?: 'after' | 'skip'
+    /** A time that comes twice. */
+    overlap?: 'first' | 'last' | 'both'
+  }
+  /** When a run of a recurring job is still alive. */
+  overlap?: 'allow' | 'skip' | 'buffer_one' | 'buffer_latest' | 'buffer_all' | 'cancel_running'
+  /** What a recurring job makes up for after an outage. */
+  catchUp?: {
+    policy?: 'latest' | 'all' | 'none'
+    /** How far back; default 1 h. */
+    window?: string
+    max?: number
+  }
+  /** Delays each run by a stable offset of up to this, to spread load. */
+  jitter?: string
   http?: HttpTarget
   /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
   queue?: string
@@ -144,17 +235,6 @@ export interface BatchJob {
   timeout?: string
   /** Higher first; one level is a head start of 30 s. */
   priority?: number
-  /** When a run of a recurring job is still alive. */
-  overlap?: 'allow' | 'skip'
-  /** What a recurring job makes up for after an outage. */
-  catchUp?: {
-    policy?: 'latest' | 'all' | 'none'
-    /** How far back; default 1 h. */
-    window?: string
-    max?: number
-  }
-  /** Delays each run by a stable offset of up to this, to spread load. */
-  jitter?: string
   /** A run that has not started this long after its nominal time is skipped. */
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
@@ -165,6 +245,49 @@ export interface BatchJob {
   idempotencyKey?: string
   /** How long the key is remembered; default 24 h. */
   idempotencyTtl?: string
+}
+
+export interface Calendar {
+  /** What `exclude: [{"calendar": name}]` calls it: letters, digits, `.`, `_` and `-`. */
+  name: string
+  dayCount: number
+  weekend: string[]
+  /** When it was last changed. */
+  updatedAt: string
+  /** Whether the next times of jobs that name it are still being moved after its last change. */
+  replanning: boolean
+  /** In order. */
+  days: Array<{
+    date: string
+    name?: string
+  }>
+}
+
+/** All of the calendar: what it held before is replaced. At least one of the three. */
+export interface CalendarInput {
+  days?: Array<
+    | string
+    | {
+        /** A day, in whatever zone a schedule has. */
+        date: string
+        name?: string
+      }
+  >
+  /** Weekdays that never are business days; none unless given. */
+  weekend?: Array<'sun' | 'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat'>
+  /** A calendar file, whose events are taken beside `days`; up to 1 MiB. */
+  icalendar?: string
+}
+
+export interface CalendarItem {
+  /** What `exclude: [{"calendar": name}]` calls it: letters, digits, `.`, `_` and `-`. */
+  name: string
+  dayCount: number
+  weekend: string[]
+  /** When it was last changed. */
+  updatedAt: string
+  /** Whether the next times of jobs that name it are still being moved after its last change. */
+  replanning: boolean
 }
 
 export interface Circuit {
@@ -199,6 +322,44 @@ export interface Completion {
   durationMs?: number
 }
 
+export interface CreatedBackfill {
+  /** The id of a backfill. */
+  backfillId: string
+  /** The id of a job. */
+  jobId: string
+  /** Completed is one all of whose runs have ended; of a canceled one some may still be stopping. */
+  status: 'running' | 'completed' | 'canceled'
+  /** The first instant of its range. */
+  from: string
+  /** The first instant behind its range. */
+  to: string
+  /** Times before it have become runs, or were left out. */
+  position: string
+  concurrency: number
+  counts: {
+    /** Times of the schedule in its range. */
+    total: number
+    /** Those that have become runs. */
+    created: number
+    /** Those that had a run already. */
+    leftOut: number
+    /** Its runs that have not ended, whatever they wait for. */
+    running: number
+    succeeded: number
+    /** Lost ones among them. */
+    failed: number
+    canceled: number
+  }
+  /** The API key, or the program, that asked for it. */
+  createdBy: string
+  /** When somebody asked for it. */
+  createdAt: string
+  /** When the last of its runs had ended. */
+  endedAt: string | null
+  /** What is not quite as it was asked for, in sentences. */
+  notes: string[]
+}
+
 export interface CreatedJob {
   /** The id of a job. */
   jobId: string
@@ -208,6 +369,19 @@ export interface CreatedJob {
   nextRunAt: string | null
   /** The same request made the job earlier. */
   deduplicated?: true
+  /** What was asked for, as one sentence. */
+  understoodAs: string
+  /** The canonical text: the cron (several joined by ` | `), the interval, or the instant. Null: now. */
+  expression: string | null
+  timezone: string
+  /** The next times; a recurring job shows five. */
+  times: Array<{
+    utc: string
+    /** The clock on the wall of the zone, with its offset. */
+    local: string
+    /** A change of the clocks concerns it: the time it was meant for does not exist, or comes twice. */
+    dst?: 'gap' | 'repeat'
+  }>
 }
 
 export interface DeadLetter {
@@ -231,6 +405,285 @@ export interface DeadLetter {
   jobVersion: number
   failureClass: string | null
   error: string | null
+}
+
+export interface DescribedJob {
+  /** The id of a job. */
+  jobId: string
+  tenant: string
+  name: string | null
+  /** A one-off is active or paused, then succeeded, failed or canceled; a recurring job active or paused, then completed or canceled. */
+  status: 'active' | 'paused' | 'completed' | 'canceled' | 'succeeded' | 'failed'
+  /** When it runs, as it could be sent again; null: at once. */
+  schedule: {
+    /** Of a one-off. */
+    runAt?: string
+    cron?: string | string[]
+    every?: string
+    /** The words, where it was said in English. */
+    when?: string
+    timezone?: string
+    /** The first instant that may fire; of an interval, where it is counted from. */
+    startAt?: string
+    /** The first instant that may no longer fire. */
+    endAt?: string
+    maxRuns?: number
+    exclude?: unknown[]
+    onExcluded?: string
+    dst?: {
+      gap?: string
+      overlap?: string
+    }
+    /** Unless it is `skip`. */
+    overlap?: string
+    catchUp?: {
+      policy: string
+      window: string
+      max: number
+    }
+    jitter?: string
+  } | null
+  http: HttpTarget | null
+  queue: string
+  priority: number
+  payload: unknown
+  payloadRef: string | null
+  labels: Record<string, string>
+  /** As it was given; null: the default. */
+  retry: {
+    maxAttempts?: number
+    backoff?: {
+      type: string
+      initial?: string
+      factor?: number
+      max?: string
+      delays?: string[]
+      jitter: number
+    }
+    maxAge?: string
+  } | null
+  timeout: string
+  /** The nominal time to come; null while paused or running. */
+  nextRunAt: string | null
+  lastRun: {
+    /** The id of a run: its job, a dot, and its nominal time. */
+    id: string
+    status: string
+    /** When it ended. */
+    finishedAt: string
+    failureClass: string | null
+    error: string | null
+  } | null
+  /** Raised by every change; also the ETag. */
+  version: number
+  /** When it was created. */
+  createdAt: string
+  /** When it was last changed. */
+  updatedAt: string
+  /** Since when it is paused. */
+  pausedAt: string | null
+  pausedReason: string | null
+  /** What was asked for, as one sentence. */
+  understoodAs: string
+  /** The canonical text: the cron (several joined by ` | `), the interval, or the instant. Null: now. */
+  expression: string | null
+  timezone: string
+  /** The next times; a recurring job shows five. */
+  times: Array<{
+    utc: string
+    /** The clock on the wall of the zone, with its offset. */
+    local: string
+    /** A change of the clocks concerns it: the time it was meant for does not exist, or comes twice. */
+    dst?: 'gap' | 'repeat'
+  }>
+}
+
+export interface Explanation {
+  /** The id of a job. */
+  jobId: string
+  /** What was asked for. */
+  at: string
+  /** The nominal time that this is about; null: there is none at that time. */
+  nominalAt: string | null
+  /** The same on the clock of the job's zone. */
+  local: string
+  timezone: string
+  /** What became of it, or will. */
+  verdict: 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
+  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded. */
+  reason: string | null
+  /** All of it in one sentence, for a person. */
+  sentence: string
+  /** The version of the job that counted at that time. */
+  version: number | null
+  /** When it is due, with its jitter. */
+  dueAt: string | null
+  /** Null: there was none, or not yet. */
+  run: {
+    /** The id of a run: its job, a dot, and its nominal time. */
+    id: string
+    /** Where the run is, or how it ended. */
+    status: 'waiting' | 'blocked' | 'ready' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'lost' | 'skipped'
+    /** Why it exists. */
+    cause: string | null
+    /** When its latest attempt might start. */
+    dueAt: string
+    attempt: number
+    failures: number
+    /** How long after its nominal time the first attempt began. */
+    latenessMs: number | null
+    /** When the first attempt began; of a running one, the attempt under way. */
+    startedAt: string | null
+    /** When it ended. */
+    finishedAt: string | null
+    failureClass: string | null
+    error: string | null
+    /** Those that have ended, oldest first. */
+    attempts: Array<{
+      number: number
+      /** Whether it used up one of `maxAttempts`. */
+      counted: boolean
+      /** How it ended. */
+      status: string
+      failureClass: string | null
+      error: string | null
+      statusCode: number | null
+      holder: string | null
+      /** When it was given to somebody. */
+      leasedAt: string | null
+      /** When it began. */
+      startedAt: string | null
+      /** When it ended. */
+      finishedAt: string
+      durationMs: number | null
+    }>
+  } | null
+  /** What it waits for, if it does. */
+  waits: {
+    queue: string | null
+    /** Not before. */
+    until: string | null
+    /** Of a ready run: how many of your own go before it in its queue. */
+    ahead: number | null
+    /** False: there are more than were counted. */
+    isAheadComplete: boolean
+    /** When its turn comes, if the queue goes on as in the last five minutes. */
+    expectedStartAt: string | null
+    /** Why that is not known. */
+    expectedStartNote: string | null
+    /** The run that must end first. */
+    behind: string | null
+    /** Who paused the queue. */
+    queuePause: {
+      action: string
+      /** The prefix of an API key, `admin`, or a program. */
+      actor: string
+      /** When. */
+      at: string
+      /** What they said why. */
+      reason: string | null
+    } | null
+    /** The circuit of its target that is open. */
+    circuit: {
+      origin: string
+      /** When a call is tried again. */
+      until: string
+      reason: string
+    } | null
+    /** How the attempt before ended. */
+    after: {
+      attempt: number
+      status: string
+      failureClass: string | null
+      error: string | null
+    } | null
+  } | null
+  /** What was skipped, if it was. */
+  skip: {
+    /** The first instant of what was skipped together. */
+    from: string
+    /** The first instant after it. */
+    to: string
+    /** How many nominal times; null: not counted out. */
+    count: number | null
+    /** When that was decided; null: not while the job is paused. */
+    decidedAt: string | null
+    /** The run that was alive. */
+    overlappedWith: string | null
+  } | null
+  /** Who is behind it, if somebody is. */
+  by: {
+    action: string
+    /** The prefix of an API key, `admin`, or a program. */
+    actor: string
+    /** When. */
+    at: string
+    /** What they said why. */
+    reason: string | null
+  } | null
+  /** The fire times around it, if it is none itself. */
+  nearest: {
+    /** The last fire time before. */
+    before: string | null
+    /** The first fire time after. */
+    after: string | null
+  } | null
+}
+
+export interface Forecast {
+  /** The first minute. */
+  from: string
+  /** The end of the last minute. */
+  to: string
+  /** When the timers were looked at, at most a minute ago. */
+  asOf: string
+  /** Jobs that have a time to come; paused ones have none. */
+  timers: number
+  /** False: there is too much to count all of it, and numbers are estimates from a part. */
+  isComplete: boolean
+  /** Runs expected in all. */
+  total: number
+  /** Runs expected in each minute, from `from` on. */
+  perMinute: number[]
+  /** The ten fullest minutes, the fullest first. */
+  busiest: Array<{
+    /** The minute. */
+    at: string
+    /** Runs expected in it. */
+    runs: number
+    /** Those of jobs without jitter, which are due at their very second. */
+    withoutJitter: number
+  }>
+  /** Those with most runs first, a hundred at most. */
+  queues: Array<{
+    /** The queue. */
+    name: string
+    /** Runs expected of it. */
+    total: number
+    busiest: {
+      /** Its fullest minute. */
+      at: string
+      /** Runs expected in it. */
+      runs: number
+    } | null
+    /** As above; of the ten with most runs, null of others. */
+    perMinute: number[] | null
+  }>
+  /** Of HTTP calls: those with most runs first, a hundred at most. */
+  origins: Array<{
+    /** Scheme, host and port of `http.url`. */
+    name: string
+    /** Runs expected of it. */
+    total: number
+    busiest: {
+      /** Its fullest minute. */
+      at: string
+      /** Runs expected in it. */
+      runs: number
+    } | null
+    /** As above; of the ten with most runs, null of others. */
+    perMinute: number[] | null
+  }>
 }
 
 export interface Heartbeat {
@@ -286,22 +739,34 @@ export interface Job {
   name: string | null
   /** A one-off is active or paused, then succeeded, failed or canceled; a recurring job active or paused, then completed or canceled. */
   status: 'active' | 'paused' | 'completed' | 'canceled' | 'succeeded' | 'failed'
-  /** When it runs; null: at once. */
+  /** When it runs, as it could be sent again; null: at once. */
   schedule: {
     /** Of a one-off. */
     runAt?: string
     cron?: string | string[]
     every?: string
+    /** The words, where it was said in English. */
+    when?: string
     timezone?: string
     /** The first instant that may fire; of an interval, where it is counted from. */
     startAt?: string
     /** The first instant that may no longer fire. */
     endAt?: string
+    maxRuns?: number
+    exclude?: unknown[]
+    onExcluded?: string
+    dst?: {
+      gap?: string
+      overlap?: string
+    }
+    /** Unless it is `skip`. */
+    overlap?: string
     catchUp?: {
       policy: string
       window: string
       max: number
     }
+    jitter?: string
   } | null
   http: HttpTarget | null
   queue: string
@@ -356,7 +821,7 @@ export interface JobChange {
   after: unknown
 }
 
-/** Exactly one of `runAt`, `delay`, `cron` and `every`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least. */
+/** Exactly one of `runAt`, `delay`, `cron`, `every` and `when`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least. */
 export interface JobInput {
   /** Unique among the tenant's jobs that still have a future. */
   name?: string
@@ -364,11 +829,13 @@ export interface JobInput {
   runAt?: InstantInput
   /** Once, after this time. */
   delay?: string
-  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `@daily` and friends. */
-  cron?: string
-  /** Again and again, at this interval from `startAt` on. */
+  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `H`, `@daily` and friends. Several fire whenever one of them does. */
+  cron?: string | string[]
+  /** Again and again, at this interval from `startAt` on; or a repeating interval. */
   every?: string
-  /** IANA zone of `cron` and of date intervals; default UTC. */
+  /** Once, or again and again, in English. */
+  when?: string
+  /** IANA zone of `cron`, `when` and date intervals; default UTC. */
   timezone?: string
   /** No run of a recurring job before this. */
   startAt?: InstantInput
@@ -376,6 +843,40 @@ export interface JobInput {
   endAt?: InstantInput
   /** How often a recurring job runs in all. */
   maxRuns?: number
+  /** Days and times at which a recurring job does not fire. */
+  exclude?: Array<
+    | string
+    | {
+        from: string
+        to: string
+      }
+    | {
+        cron: string
+      }
+    | {
+        calendar: string
+      }
+  >
+  /** What becomes of a time on an excluded day. */
+  onExcluded?: 'skip' | 'next_business_day'
+  /** What a change of the clocks does to a `cron`; without it the hour field decides. */
+  dst?: {
+    /** A time that the clocks leave out. */
+    gap?: 'after' | 'skip'
+    /** A time that comes twice. */
+    overlap?: 'first' | 'last' | 'both'
+  }
+  /** When a run of a recurring job is still alive. */
+  overlap?: 'allow' | 'skip' | 'buffer_one' | 'buffer_latest' | 'buffer_all' | 'cancel_running'
+  /** What a recurring job makes up for after an outage. */
+  catchUp?: {
+    policy?: 'latest' | 'all' | 'none'
+    /** How far back; default 1 h. */
+    window?: string
+    max?: number
+  }
+  /** Delays each run by a stable offset of up to this, to spread load. */
+  jitter?: string
   http?: HttpTarget
   /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
   queue?: string
@@ -405,17 +906,6 @@ export interface JobInput {
   timeout?: string
   /** Higher first; one level is a head start of 30 s. */
   priority?: number
-  /** When a run of a recurring job is still alive. */
-  overlap?: 'allow' | 'skip'
-  /** What a recurring job makes up for after an outage. */
-  catchUp?: {
-    policy?: 'latest' | 'all' | 'none'
-    /** How far back; default 1 h. */
-    window?: string
-    max?: number
-  }
-  /** Delays each run by a stable offset of up to this, to spread load. */
-  jitter?: string
   /** A run that has not started this long after its nominal time is skipped. */
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
@@ -434,11 +924,13 @@ export interface JobPatch {
   runAt?: InstantInput
   /** Once, after this time. */
   delay?: string
-  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `@daily` and friends. */
-  cron?: string
-  /** Again and again, at this interval from `startAt` on. */
+  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `H`, `@daily` and friends. Several fire whenever one of them does. */
+  cron?: string | string[]
+  /** Again and again, at this interval from `startAt` on; or a repeating interval. */
   every?: string
-  /** IANA zone of `cron` and of date intervals; default UTC. */
+  /** Once, or again and again, in English. */
+  when?: string
+  /** IANA zone of `cron`, `when` and date intervals; default UTC. */
   timezone?: string
   /** No run of a recurring job before this. */
   startAt?: InstantInput
@@ -446,6 +938,40 @@ export interface JobPatch {
   endAt?: InstantInput
   /** How often a recurring job runs in all. */
   maxRuns?: number
+  /** Days and times at which a recurring job does not fire. */
+  exclude?: Array<
+    | string
+    | {
+        from: string
+        to: string
+      }
+    | {
+        cron: string
+      }
+    | {
+        calendar: string
+      }
+  >
+  /** What becomes of a time on an excluded day. */
+  onExcluded?: 'skip' | 'next_business_day'
+  /** What a change of the clocks does to a `cron`; without it the hour field decides. */
+  dst?: {
+    /** A time that the clocks leave out. */
+    gap?: 'after' | 'skip'
+    /** A time that comes twice. */
+    overlap?: 'first' | 'last' | 'both'
+  }
+  /** When a run of a recurring job is still alive. */
+  overlap?: 'allow' | 'skip' | 'buffer_one' | 'buffer_latest' | 'buffer_all' | 'cancel_running'
+  /** What a recurring job makes up for after an outage. */
+  catchUp?: {
+    policy?: 'latest' | 'all' | 'none'
+    /** How far back; default 1 h. */
+    window?: string
+    max?: number
+  }
+  /** Delays each run by a stable offset of up to this, to spread load. */
+  jitter?: string
   http?: HttpTarget
   /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
   queue?: string
@@ -475,17 +1001,6 @@ export interface JobPatch {
   timeout?: string
   /** Higher first; one level is a head start of 30 s. */
   priority?: number
-  /** When a run of a recurring job is still alive. */
-  overlap?: 'allow' | 'skip'
-  /** What a recurring job makes up for after an outage. */
-  catchUp?: {
-    policy?: 'latest' | 'all' | 'none'
-    /** How far back; default 1 h. */
-    window?: string
-    max?: number
-  }
-  /** Delays each run by a stable offset of up to this, to spread load. */
-  jitter?: string
   /** A run that has not started this long after its nominal time is skipped. */
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
@@ -558,17 +1073,19 @@ export interface MadeApiKey {
   key: string
 }
 
-/** Exactly one of `runAt`, `delay`, `cron` and `every`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least. */
+/** Exactly one of `runAt`, `delay`, `cron`, `every` and `when`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least. */
 export interface NamedJobInput {
   /** Once, at this instant. At most 100 years ahead. */
   runAt?: InstantInput
   /** Once, after this time. */
   delay?: string
-  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `@daily` and friends. */
-  cron?: string
-  /** Again and again, at this interval from `startAt` on. */
+  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `H`, `@daily` and friends. Several fire whenever one of them does. */
+  cron?: string | string[]
+  /** Again and again, at this interval from `startAt` on; or a repeating interval. */
   every?: string
-  /** IANA zone of `cron` and of date intervals; default UTC. */
+  /** Once, or again and again, in English. */
+  when?: string
+  /** IANA zone of `cron`, `when` and date intervals; default UTC. */
   timezone?: string
   /** No run of a recurring job before this. */
   startAt?: InstantInput
@@ -576,6 +1093,40 @@ export interface NamedJobInput {
   endAt?: InstantInput
   /** How often a recurring job runs in all. */
   maxRuns?: number
+  /** Days and times at which a recurring job does not fire. */
+  exclude?: Array<
+    | string
+    | {
+        from: string
+        to: string
+      }
+    | {
+        cron: string
+      }
+    | {
+        calendar: string
+      }
+  >
+  /** What becomes of a time on an excluded day. */
+  onExcluded?: 'skip' | 'next_business_day'
+  /** What a change of the clocks does to a `cron`; without it the hour field decides. */
+  dst?: {
+    /** A time that the clocks leave out. */
+    gap?: 'after' | 'skip'
+    /** A time that comes twice. */
+    overlap?: 'first' | 'last' | 'both'
+  }
+  /** When a run of a recurring job is still alive. */
+  overlap?: 'allow' | 'skip' | 'buffer_one' | 'buffer_latest' | 'buffer_all' | 'cancel_running'
+  /** What a recurring job makes up for after an outage. */
+  catchUp?: {
+    policy?: 'latest' | 'all' | 'none'
+    /** How far back; default 1 h. */
+    window?: string
+    max?: number
+  }
+  /** Delays each run by a stable offset of up to this, to spread load. */
+  jitter?: string
   http?: HttpTarget
   /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
   queue?: string
@@ -605,17 +1156,6 @@ export interface NamedJobInput {
   timeout?: string
   /** Higher first; one level is a head start of 30 s. */
   priority?: number
-  /** When a run of a recurring job is still alive. */
-  overlap?: 'allow' | 'skip'
-  /** What a recurring job makes up for after an outage. */
-  catchUp?: {
-    policy?: 'latest' | 'all' | 'none'
-    /** How far back; default 1 h. */
-    window?: string
-    max?: number
-  }
-  /** Delays each run by a stable offset of up to this, to spread load. */
-  jitter?: string
   /** A run that has not started this long after its nominal time is skipped. */
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
@@ -632,6 +1172,86 @@ export interface Node {
   startedAt: string
   /** When it last said that it is there. */
   pulsedAt: string
+}
+
+export interface Preview {
+  /** What was asked for, as one sentence. */
+  understoodAs: string
+  /** The canonical text: the cron (several joined by ` | `), the interval, or the instant. Null: now. */
+  expression: string | null
+  timezone: string
+  /** The next times; a recurring job shows five. */
+  times: Array<{
+    utc: string
+    /** The clock on the wall of the zone, with its offset. */
+    local: string
+    /** A change of the clocks concerns it: the time it was meant for does not exist, or comes twice. */
+    dst?: 'gap' | 'repeat'
+  }>
+  /** What the times do not say by themselves. */
+  note?: string
+}
+
+/** Exactly one of `runAt`, `delay`, `cron`, `every` and `when`; none means now. */
+export interface PreviewInput {
+  /** Once, at this instant. At most 100 years ahead. */
+  runAt?: InstantInput
+  /** Once, after this time. */
+  delay?: string
+  /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `H`, `@daily` and friends. Several fire whenever one of them does. */
+  cron?: string | string[]
+  /** Again and again, at this interval from `startAt` on; or a repeating interval. */
+  every?: string
+  /** Once, or again and again, in English. */
+  when?: string
+  /** IANA zone of `cron`, `when` and date intervals; default UTC. */
+  timezone?: string
+  /** No run of a recurring job before this. */
+  startAt?: InstantInput
+  /** No run of a recurring job from this on. */
+  endAt?: InstantInput
+  /** How often a recurring job runs in all. */
+  maxRuns?: number
+  /** Days and times at which a recurring job does not fire. */
+  exclude?: Array<
+    | string
+    | {
+        from: string
+        to: string
+      }
+    | {
+        cron: string
+      }
+    | {
+        calendar: string
+      }
+  >
+  /** What becomes of a time on an excluded day. */
+  onExcluded?: 'skip' | 'next_business_day'
+  /** What a change of the clocks does to a `cron`; without it the hour field decides. */
+  dst?: {
+    /** A time that the clocks leave out. */
+    gap?: 'after' | 'skip'
+    /** A time that comes twice. */
+    overlap?: 'first' | 'last' | 'both'
+  }
+  /** When a run of a recurring job is still alive. */
+  overlap?: 'allow' | 'skip' | 'buffer_one' | 'buffer_latest' | 'buffer_all' | 'cancel_running'
+  /** What a recurring job makes up for after an outage. */
+  catchUp?: {
+    policy?: 'latest' | 'all' | 'none'
+    /** How far back; default 1 h. */
+    window?: string
+    max?: number
+  }
+  /** Delays each run by a stable offset of up to this, to spread load. */
+  jitter?: string
+  /** Only times after this one, as if the job were created then; default now. */
+  from?: string
+  /** How many times. */
+  count?: number
+  /** Whose `H` it is; without it, that of a made-up job. */
+  jobId?: string
 }
 
 /** What went wrong, as RFC 9457 says it. */
@@ -699,8 +1319,12 @@ export interface Run {
   cancelRequested: boolean
   /** Until when its worker has it without another heartbeat. */
   leaseUntil: string | null
+  /** The run of the same job that a blocked one waits for; null when it is woken in a moment. */
+  blockedBy: string | null
   /** What it was triggered with; others are performed with their job's. */
   payload?: unknown
+  /** Of a run that a backfill made. */
+  backfillId?: string
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: Attempt[]
 }
@@ -918,7 +1542,7 @@ export interface GetReadyz {
   }
 }
 
-/** `POST /v1/jobs`: Create a job. Answers when the job is durable. The same request with the same idempotency key answers 200 with the job that the first one made. */
+/** `POST /v1/jobs`: Create a job. Answers when the job is durable, and says what its time was understood as. The same request with the same idempotency key answers 200 with the job that the first one made. */
 export interface PostJobs {
   headers?: {
     /** The same as `idempotencyKey` in the body. */
@@ -956,13 +1580,13 @@ export interface GetJobs {
   response: Page<Job>
 }
 
-/** `GET /v1/jobs/{jobId}`: Read a job, wherever it is. */
+/** `GET /v1/jobs/{jobId}`: Read a job, wherever it is. Says also when it runs: in words, and the next times. */
 export interface GetJobsByJobId {
   path: {
     /** The id of a job. */
     jobId: string
   }
-  response: Job
+  response: DescribedJob
 }
 
 /** `PATCH /v1/jobs/{jobId}`: Change some fields of a job. What is due already stays due. A one-off that has become a run cannot be changed. */
@@ -1052,20 +1676,23 @@ export interface PostJobsByJobIdPause {
   }
 }
 
-/** `POST /v1/jobs/{jobId}/resume`: Go on from now. */
+/** `POST /v1/jobs/{jobId}/resume`: Go on from now, or make up for the pause. With `catch_up` the times that fell into the pause are decided as after an outage, by the `catchUp` and `overlap` of the job. */
 export interface PostJobsByJobIdResume {
   path: {
     /** The id of a job. */
     jobId: string
   }
-  body?: Record<string, never>
+  body?: {
+    /** What becomes of times in the pause; default skip. */
+    missed?: 'skip' | 'catch_up'
+  }
   response: {
     /** A one-off is active or paused, then succeeded, failed or canceled; a recurring job active or paused, then completed or canceled. */
     status: 'active' | 'paused' | 'completed' | 'canceled' | 'succeeded' | 'failed'
   }
 }
 
-/** `POST /v1/jobs/{jobId}/trigger`: One run now, beside the schedule. */
+/** `POST /v1/jobs/{jobId}/trigger`: One run now, beside the schedule. While another run of the job is alive, `overlap` decides: the new one starts beside it, waits for it (`status` is `blocked`), replaces it, or is refused (409 `overlap`). */
 export interface PostJobsByJobIdTrigger {
   path: {
     /** The id of a job. */
@@ -1074,12 +1701,14 @@ export interface PostJobsByJobIdTrigger {
   body?: {
     /** For this run alone, in place of its job's; JSON of at most 262,144 bytes. */
     payload?: unknown
-    /** For this run alone: whether it may start while another one is alive; default as the job says. */
-    overlap?: 'allow' | 'skip'
+    /** For this run alone: what happens while another one is alive; default as the job says. */
+    overlap?: 'allow' | 'skip' | 'buffer_one' | 'buffer_latest' | 'buffer_all' | 'cancel_running'
   }
   response: {
     /** The id of a run: its job, a dot, and its nominal time. */
     runId: string
+    /** Blocked: it waits for the run that is alive. */
+    status: 'ready' | 'blocked'
   }
 }
 
@@ -1160,6 +1789,87 @@ export interface GetJobsByJobIdRuns {
     cursor?: string
   }
   response: Page<RunSummary>
+}
+
+/** `POST /v1/jobs/{jobId}/backfill`: Run the times of a schedule that have passed. Makes runs of the nominal times in [from, to) that have none, a few at a time, with the definition that the job then has. Times that have or had a run are left out; skipped ones are what it is for. Ends where the schedule itself has still to decide. With `dryRun` it answers 200 with what it would do, and does nothing. */
+export interface PostJobsByJobIdBackfill {
+  path: {
+    /** The id of a job. */
+    jobId: string
+  }
+  body: {
+    /** The first instant whose time is run. */
+    from: InstantInput
+    /** The first instant whose time is not run any more: the range is half-open. */
+    to: InstantInput
+    /** How many of its runs may be alive at a time; default 1. Unless the overlap policy of the job is `allow`, it is one anyway. */
+    concurrency?: number
+    /** Only say what would be run. */
+    dryRun?: boolean
+    /** The `count` that a dry run answered. Must be given for more than 10,000 runs. */
+    confirmCount?: number
+  }
+  response: BackfillPreview | CreatedBackfill
+}
+
+/** `GET /v1/jobs/{jobId}/backfills`: The backfills of a job, latest first. */
+export interface GetJobsByJobIdBackfills {
+  path: {
+    /** The id of a job. */
+    jobId: string
+  }
+  query?: {
+    /** How many at most; default 100. A page may have fewer. */
+    limit?: number
+    /** The `nextCursor` of the page before, unchanged. */
+    cursor?: string
+  }
+  response: Page<Backfill>
+}
+
+/** `GET /v1/backfills/{backfillId}`: How far a backfill is. The counts of how its runs ended follow their ends within a second. */
+export interface GetBackfillsByBackfillId {
+  path: {
+    /** The id of a backfill. */
+    backfillId: string
+  }
+  response: Backfill
+}
+
+/** `POST /v1/backfills/{backfillId}/cancel`: Cancel a backfill: no more runs, and those alive are asked to stop. Again: the same answer. One that has completed is refused with `already_finished`. */
+export interface PostBackfillsByBackfillIdCancel {
+  path: {
+    /** The id of a backfill. */
+    backfillId: string
+  }
+  response: Backfill
+}
+
+/** `GET /v1/jobs/{jobId}/explain`: Why a job ran, did not run or will run at an instant, or at each of its times in a range. With `at` one explanation; with `from` and `to` a list of them, one for each nominal time, oldest first. The past is judged by the definition of that time. */
+export interface GetJobsByJobIdExplain {
+  path: {
+    /** The id of a job. */
+    jobId: string
+  }
+  query?: {
+    /** One instant, past or to come. Without seconds it means the nominal time in that minute, without milliseconds the one in that second. */
+    at?: InstantInput
+    /** Every nominal time from here on … */
+    from?: InstantInput
+    /** … and before this. */
+    to?: InstantInput
+    /** How many at most; default 100. A page may have fewer. */
+    limit?: number
+    /** The `nextCursor` of the page before, unchanged. */
+    cursor?: string
+  }
+  response: Explanation | Page<Explanation>
+}
+
+/** `POST /v1/schedules/preview`: When a job would run, without making it. Takes the fields of a job that say when it runs, and answers the next times in UTC and in the zone, with those marked that a change of the clocks concerns. What would be refused when creating the job is refused here. */
+export interface PostSchedulesPreview {
+  body: PreviewInput
+  response: Preview
 }
 
 /** `GET /v1/runs`: List runs, live ones first, then the latest end first. */
@@ -1421,6 +2131,45 @@ export interface GetQueuesByQueueScale {
   response: Scale
 }
 
+/** `GET /v1/calendars`: List calendars. By name, without their days. */
+export interface GetCalendars {
+  query?: {
+    /** How many at most; default 100. A page may have fewer. */
+    limit?: number
+    /** The `nextCursor` of the page before, unchanged. */
+    cursor?: string
+  }
+  response: Page<CalendarItem>
+}
+
+/** `GET /v1/calendars/{name}`: Get a calendar with its days. */
+export interface GetCalendarsByName {
+  path: {
+    /** What `exclude: [{"calendar": name}]` calls it: letters, digits, `.`, `_` and `-`. */
+    name: string
+  }
+  response: Calendar
+}
+
+/** `DELETE /v1/calendars/{name}`: Delete a calendar that no job names. 409 `calendar_in_use` while active or paused jobs name it; the detail says how many. */
+export interface DeleteCalendarsByName {
+  path: {
+    /** What `exclude: [{"calendar": name}]` calls it: letters, digits, `.`, `_` and `-`. */
+    name: string
+  }
+  response: undefined
+}
+
+/** `PUT /v1/calendars/{name}`: Write a calendar, for `exclude` in schedules. As JSON or as a calendar file (`text/calendar`). It replaces all that the calendar held. Jobs that name it follow within seconds: what was due before the change stays due, and each job whose next time moves lists it as `replan` among its changes. */
+export interface PutCalendarsByName {
+  path: {
+    /** What `exclude: [{"calendar": name}]` calls it: letters, digits, `.`, `_` and `-`. */
+    name: string
+  }
+  body: CalendarInput
+  response: Calendar
+}
+
 /** `POST /v1/queues/{queue}/lease`: Lease runs of a queue; waits for some if there are none. A long poll: it answers as soon as something is ready, or after `waitMs` with none. Whatever is leased must be completed, released, or kept with heartbeats; else somebody else gets it. */
 export interface PostQueuesByQueueLease {
   path: {
@@ -1668,6 +2417,19 @@ export interface GetStats {
   response: Stats
 }
 
+/** `GET /v1/forecast`: The coming load: how many runs are expected in each minute, by queue and by origin. Counts the fire times of all jobs that are not paused, as they stood at `asOf`. Retries, triggers and runs that overlap are not known before they happen. */
+export interface GetForecast {
+  query?: {
+    /** The first minute; default now. */
+    from?: InstantInput
+    /** The end; default 24 hours later. Both lie within the coming 7 days. */
+    to?: InstantInput
+    /** Whose; default the tenant's. The installation's only with its admin key. */
+    of?: 'tenant' | 'installation'
+  }
+  response: Forecast
+}
+
 /** `GET /v1/nodes`: List the nodes that are there. */
 export interface GetNodes {
   response: {
@@ -1842,6 +2604,12 @@ export interface Operations {
   'GET /v1/jobs/{jobId}/changes': GetJobsByJobIdChanges
   'POST /v1/jobs/actions': PostJobsActions
   'GET /v1/jobs/{jobId}/runs': GetJobsByJobIdRuns
+  'POST /v1/jobs/{jobId}/backfill': PostJobsByJobIdBackfill
+  'GET /v1/jobs/{jobId}/backfills': GetJobsByJobIdBackfills
+  'GET /v1/backfills/{backfillId}': GetBackfillsByBackfillId
+  'POST /v1/backfills/{backfillId}/cancel': PostBackfillsByBackfillIdCancel
+  'GET /v1/jobs/{jobId}/explain': GetJobsByJobIdExplain
+  'POST /v1/schedules/preview': PostSchedulesPreview
   'GET /v1/runs': GetRuns
   'GET /v1/runs/{runId}': GetRunsByRunId
   'GET /v1/runs/{runId}/logs': GetRunsByRunIdLogs
@@ -1859,6 +2627,10 @@ export interface Operations {
   'POST /v1/queues/{queue}/resume': PostQueuesByQueueResume
   'POST /v1/queues/{queue}/purge': PostQueuesByQueuePurge
   'GET /v1/queues/{queue}/scale': GetQueuesByQueueScale
+  'GET /v1/calendars': GetCalendars
+  'GET /v1/calendars/{name}': GetCalendarsByName
+  'DELETE /v1/calendars/{name}': DeleteCalendarsByName
+  'PUT /v1/calendars/{name}': PutCalendarsByName
   'POST /v1/queues/{queue}/lease': PostQueuesByQueueLease
   'POST /v1/leases/heartbeat': PostLeasesHeartbeat
   'POST /v1/leases/complete': PostLeasesComplete
@@ -1879,6 +2651,7 @@ export interface Operations {
   'POST /v1/circuits/{origin}/reset': PostCircuitsByOriginReset
   'POST /v1/callbacks/{token}': PostCallbacksByToken
   'GET /v1/stats': GetStats
+  'GET /v1/forecast': GetForecast
   'GET /v1/nodes': GetNodes
   'POST /v1/tenants': PostTenants
   'GET /v1/tenants': GetTenants

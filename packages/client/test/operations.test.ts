@@ -17,6 +17,7 @@ const METHODS: Record<string, (client: BelfryClient) => PromiseLike<unknown>> = 
   'POST /v1/jobs/{jobId}/trigger': ({ jobs }) => jobs.trigger('{jobId}'),
   'GET /v1/jobs/{jobId}/changes': ({ jobs }) => jobs.changes('{jobId}'),
   'GET /v1/jobs/{jobId}/runs': ({ jobs }) => jobs.runs('{jobId}'),
+  'GET /v1/jobs/{jobId}/explain': ({ jobs }) => jobs.explain('{jobId}', '2026-01-01T09:00:00Z'),
   'POST /v1/jobs/actions': ({ jobs }) => jobs.actions({ filter: { queue: 'q' }, action: 'pause' }),
   'GET /v1/runs': ({ runs }) => runs.list(),
   'GET /v1/runs/{runId}': ({ runs }) => runs.get('{runId}'),
@@ -67,6 +68,7 @@ const METHODS: Record<string, (client: BelfryClient) => PromiseLike<unknown>> = 
   'POST /v1/api-keys/{keyId}/rotate': ({ apiKeys }) => apiKeys.rotate('{keyId}'),
   'GET /v1/whoami': (client) => client.whoami(),
   'GET /v1/stats': (client) => client.stats(),
+  'GET /v1/forecast': (client) => client.forecast(),
 }
 
 /** Operations that the client has no method for, and why. */

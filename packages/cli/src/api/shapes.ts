@@ -108,3 +108,37 @@ export interface Worker {
   lastSeenAt?: string
   inFlight: number
 }
+
+/** Why a job ran, did not run or will run. */
+export interface Explanation {
+  at: string
+  nominalAt: string | null
+  local: string
+  timezone: string
+  verdict: string
+  reason: string | null
+  sentence: string
+  version: number | null
+  dueAt: string | null
+  run: { id: string; latenessMs: number | null; attempts: Attempt[] } | null
+  by: { action: string; actor: string; at: string } | null
+  nearest: { before: string | null; after: string | null } | null
+}
+
+export interface ForecastPart {
+  name: string
+  total: number
+  busiest: { at: string; runs: number } | null
+}
+
+export interface Forecast {
+  from: string
+  to: string
+  asOf: string
+  timers: number
+  isComplete: boolean
+  total: number
+  busiest: { at: string; runs: number; withoutJitter: number }[]
+  queues: ForecastPart[]
+  origins: ForecastPart[]
+}

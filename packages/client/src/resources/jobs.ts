@@ -3,13 +3,17 @@ import type { CallOptions, Transport } from '../transport.ts'
 import type {
   BatchJob,
   CreatedJob,
+  Explanation,
   GetJobs,
   GetJobsByJobIdChanges,
+  GetJobsByJobIdExplain,
   GetJobsByJobIdRuns,
+  InstantInput,
   Job,
   JobChange,
   JobInput,
   NamedJobInput,
+  Page,
   PatchJobsByJobId,
   PostJobsActions,
   PostJobsBatch,
@@ -127,6 +131,25 @@ export class Jobs {
     return new Pages((cursor) => {
       const asked = cursor === undefined ? query : { ...query, cursor }
       return this.#transport.call('GET /v1/jobs/{jobId}/changes', { path: { jobId }, query: asked }, options)
+    })
+  }
+
+  /** What became of the job at an instant, or will, and why. */
+  explain(jobId: string, at: InstantInput, options?: CallOptions): Promise<Explanation> {
+    const asked = this.#transport.call('GET /v1/jobs/{jobId}/explain', { path: { jobId }, query: { at } }, options)
+    return asked as Promise<Explanation>
+  }
+
+  /** The same for every nominal time in a range, oldest first. */
+  explainRange(
+    jobId: string,
+    range: Omit<GetJobsByJobIdExplain['query'], 'at' | 'from' | 'to'> & { from: InstantInput; to: InstantInput },
+    options?: CallOptions,
+  ): Pages<Explanation> {
+    return new Pages((cursor) => {
+      const query = cursor === undefined ? range : { ...range, cursor }
+      const asked = this.#transport.call('GET /v1/jobs/{jobId}/explain', { path: { jobId }, query }, options)
+      return asked as Promise<Page<Explanation>>
     })
   }
 
