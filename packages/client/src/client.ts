@@ -1,4 +1,6 @@
 import { ApiKeys } from './resources/api-keys.ts'
+import { Backfills } from './resources/backfills.ts'
+import { Calendars } from './resources/calendars.ts'
 import { Circuits } from './resources/circuits.ts'
 import { DeadLetters } from './resources/dead-letters.ts'
 import { Jobs } from './resources/jobs.ts'
@@ -26,7 +28,9 @@ import type { Forecast, GetForecast, GetStats, Stats, WhoAmI } from './wire.ts'
 export class BelfryClient {
   readonly jobs: Jobs
   readonly runs: Runs
+  readonly backfills: Backfills
   readonly queues: Queues
+  readonly calendars: Calendars
   readonly deadLetters: DeadLetters
   readonly payloads: Payloads
   readonly workers: Workers
@@ -44,7 +48,9 @@ export class BelfryClient {
     this.#transport = transport
     this.jobs = new Jobs(transport)
     this.runs = new Runs(transport)
+    this.backfills = new Backfills(transport)
     this.queues = new Queues(transport)
+    this.calendars = new Calendars(transport)
     this.deadLetters = new DeadLetters(transport)
     this.payloads = new Payloads(transport)
     this.workers = new Workers(transport)

@@ -15,6 +15,7 @@ export { BelfryClient } from './client.ts'
 export { type ApiErrorCode, BelfryApiError, BelfryConnectionError } from './errors.ts'
 export type { Fetch, HttpAnswer, HttpRequest } from './http.ts'
 export type { Pages } from './pages.ts'
+export type { BackfillInput } from './resources/backfills.ts'
 export type { JobPatch, UpdateOptions } from './resources/jobs.ts'
 export type { CompleteAnswer, HeartbeatAnswer, LeaseOutcome, ReleaseAnswer } from './resources/leases.ts'
 export type { PutPayloadOptions } from './resources/payloads.ts'
@@ -23,9 +24,15 @@ export type { CallOptions, ConnectionOptions } from './transport.ts'
 export type {
   ApiKey,
   Attempt,
+  Backfill,
+  BackfillPreview,
   BatchJob,
+  Calendar,
+  CalendarInput,
+  CalendarItem,
   Circuit,
   Completion,
+  CreatedBackfill,
   CreatedJob,
   DeadLetter,
   ErrorCode,

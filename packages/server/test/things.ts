@@ -71,6 +71,16 @@ const THINGS: Record<string, Thing> = {
     },
     unknown: unknownRunId,
   },
+  backfills: {
+    make: async (owner) => {
+      const jobId = await makeJob(owner, { cron: '0 0 1 1 *' })
+      const range = { from: '2020-01-01T00:00:00Z', to: '2022-01-01T00:00:00Z' }
+      const made = await owner.call<{ backfillId: string }>(`POST /v1/jobs/${jobId}/backfill`, range)
+      expect(made.status, JSON.stringify(made.body)).toBe(201)
+      return made.body.backfillId
+    },
+    unknown: unknownUuid,
+  },
   queues: {
     make: async ({ call }) => {
       const name = unique('queue')
@@ -95,6 +105,15 @@ const THINGS: Record<string, Thing> = {
       return name
     },
     unknown: () => unique('secret'),
+    isNamed: true,
+  },
+  calendars: {
+    make: async ({ call }) => {
+      const name = unique('calendar')
+      expect((await call(`PUT /v1/calendars/${name}`, { days: ['2026-12-25'] })).status).toBeLessThan(300)
+      return name
+    },
+    unknown: () => unique('calendar'),
     isNamed: true,
   },
   circuits: {

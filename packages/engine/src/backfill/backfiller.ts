@@ -28,8 +28,8 @@ const LOCK_TIMEOUT_MS = 100
 export class Backfiller implements Step {
   readonly #deps: BackfillerDeps
   #owned: ReadonlySet<number> = new Set()
-  /** Jobs of whatever shard that have an open backfill, as the last pulse told. */
-  #open: ReadonlySet<string> = new Set()
+  /** Jobs of whatever shard that have an open backfill, as the last pulse told, or somebody since. */
+  #open = new Set<string>()
   readonly #told = new Set<string>()
 
   constructor(deps: BackfillerDeps) {
@@ -49,7 +49,9 @@ export class Backfiller implements Step {
 
   /** A run of the job has ended, or a backfill of it was begun; answers whether this node has to look. */
   tell(jobId: string): boolean {
-    if (!isJobId(jobId) || !this.#owned.has(shardOfJob(jobId))) return false
+    if (!isJobId(jobId)) return false
+    this.#open.add(jobId)
+    if (!this.#owned.has(shardOfJob(jobId))) return false
     this.#told.add(jobId)
     return true
   }

@@ -3,6 +3,8 @@ import type { App } from '../app.ts'
 import type { Limiter } from '../rate-limit.ts'
 import type { Service } from '../service.ts'
 import { apiKeyRoutes } from './api-keys.ts'
+import { backfillRoutes } from './backfills.ts'
+import { calendarRoutes } from './calendars.ts'
 import { callbackRoutes } from './callbacks.ts'
 import { circuitRoutes } from './circuits.ts'
 import { deadLetterRoutes } from './dead-letters.ts'
@@ -19,6 +21,7 @@ import { payloadRoutes } from './payloads.ts'
 import { queueScaleRoutes } from './queue-scale.ts'
 import { queueRoutes } from './queues.ts'
 import { runRoutes } from './runs.ts'
+import { scheduleRoutes } from './schedules.ts'
 import { secretRoutes } from './secrets.ts'
 import { signingKeyRoutes } from './signing-keys.ts'
 import { statsRoutes } from './stats.ts'
@@ -40,11 +43,14 @@ export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): voi
   jobChangeRoutes(app, limiter)
   jobActionRoutes(app)
   jobRunRoutes(app)
+  backfillRoutes(app, limiter)
   explainRoutes(app)
+  scheduleRoutes(app)
   runRoutes(app, clock)
   deadLetterRoutes(app)
   queueRoutes(app)
   queueScaleRoutes(app)
+  calendarRoutes(app)
   leaseRoutes(app, service)
   workerRoutes(app)
   payloadRoutes(app)

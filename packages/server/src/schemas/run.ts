@@ -99,6 +99,7 @@ export const run = Type.Object(
     payload: Type.Optional(
       Type.Unknown({ description: "What it was triggered with; others are performed with their job's." }),
     ),
+    backfillId: Type.Optional(Type.String({ description: 'Of a run that a backfill made.' })),
     attempts: Type.Array(attempt, {
       description: 'Those that have ended, oldest first; of very many, the last thousand.',
     }),
