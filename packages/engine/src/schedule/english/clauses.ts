@@ -47,10 +47,14 @@ export interface Bounds {
   /** `for 2 weeks`: as long after the start. */
   length?: Amount
   count?: { token: Token; times: number }
+  /** `once`, beside something that recurs. */
+  isOnce?: true
 }
 
 export interface Bound {
   token: Token
+  /** `counted from`: the first fire time, whatever the clock says. */
+  isAnchor: boolean
   /** Absent: only a time was said. */
   day?: NamedDay
   offset?: Amount

@@ -41,7 +41,7 @@ export function clockFrequency(recurrence: Recurrence, unit: ClockUnit): Meaning
   if (days !== undefined) {
     throw words.refuse(
       frequency.token,
-      `${count} ${unit}s do not divide ${NEXT[unit]}, so that days cannot narrow them: give a window`,
+      `begins ${count} ${unit}s, which do not divide ${NEXT[unit]}: days cannot narrow them, but "between 9:00 and 17:00" can`,
     )
   }
   return { every: formatDuration({ kind: 'clock', ms: stepMs }), startAt: start?.at ?? today.now }

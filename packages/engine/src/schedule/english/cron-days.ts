@@ -1,5 +1,4 @@
 import type { Clauses, Frequency } from './clauses.ts'
-import { field } from './cron-times.ts'
 import type { MonthDay } from './read-days.ts'
 import type { Start } from './resolve-bounds.ts'
 import { dateOf, weekdayOf } from './today.ts'
@@ -65,7 +64,7 @@ function monthField(words: Words, clauses: Clauses, frequency: Frequency, start:
   if (months !== undefined) {
     if (step > 1 && unit !== 'year')
       throw words.refuse(months.token, 'names months beside a frequency that counts them')
-    return field(months.list, 31)
+    return months.list.length === MONTHS_OF_YEAR ? '*' : (rowOf(months.list) ?? months.list.join(','))
   }
   if (step === 1) return '*'
   const isEnd = monthDays?.days.every(({ kind }) => kind.startsWith('last')) ?? false
@@ -93,8 +92,13 @@ function monthDayFields(days: readonly MonthDay[]): { date: string; weekday: str
 /** Days in a row are a range, which may end on Sunday. */
 function weekdayField(days: readonly number[]): string {
   if (days.length === 7) return '*'
-  const sorted = days.map((day) => (day === 0 ? 7 : day)).sort((a, b) => a - b)
+  return rowOf(days.map((day) => (day === 0 ? 7 : day))) ?? [...days].sort((a, b) => a - b).join(',')
+}
+
+/** `6-8` for three and more in a row. */
+function rowOf(values: readonly number[]): string | undefined {
+  const sorted = [...values].sort((a, b) => a - b)
   const [first = 0] = sorted
-  const isRow = sorted.length > 2 && sorted.every((day, index) => day === first + index)
-  return isRow ? `${first}-${sorted.at(-1)}` : [...days].sort((a, b) => a - b).join(',')
+  const isRow = sorted.length > 2 && sorted.every((value, index) => value === first + index)
+  return isRow ? `${first}-${sorted.at(-1)}` : undefined
 }

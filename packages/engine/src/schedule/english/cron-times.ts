@@ -15,7 +15,7 @@ const DAY_MS = 24 * HOUR_MS
  * hours. The hours stay a list, which makes them fixed times when clocks change.
  */
 export function fixedTimes(times: readonly number[]): CronTime[] {
-  return grouped(times, (hours) => hours.join(','))
+  return grouped(times, { minutes: (list) => list.join(','), hours: (list) => list.join(',') })
 }
 
 /** Every `stepMs` from one time of day to another, both included; it may run over midnight. */
@@ -29,7 +29,7 @@ export function windowTimes(fromMs: number, toMs: number, stepMs: number): CronT
   }
   const count = Math.floor(lengthMs / stepMs) + 1
   const times = Array.from({ length: count }, (_, index) => (fromMs + index * stepMs) % DAY_MS)
-  return grouped(times, (hours) => field(hours, 23))
+  return grouped(times, { minutes: (list) => field(list, 59), hours: (list) => field(list, 23) })
 }
 
 /** `*` or `*` with a step that divides what it counts. */
@@ -37,8 +37,13 @@ export function stepField(step: number): string {
   return step === 1 ? '*' : `*/${step}`
 }
 
+interface Spelling {
+  minutes(values: number[]): string
+  hours(values: number[]): string
+}
+
 /** Hours that have the same minutes share an expression. */
-function grouped(times: readonly number[], hourField: (hours: number[]) => string): CronTime[] {
+function grouped(times: readonly number[], spelling: Spelling): CronTime[] {
   const groups = new Map<string, { second: number; minutes: number[]; hours: number[] }>()
   const sorted = [...new Set(times)].sort((a, b) => a - b)
   for (const second of new Set(sorted.map((time) => Math.floor((time % MINUTE_MS) / SECOND_MS)))) {
@@ -51,8 +56,8 @@ function grouped(times: readonly number[], hourField: (hours: number[]) => strin
   }
   return [...groups.values()].map(({ second, minutes, hours }) => ({
     second: String(second),
-    minute: field(minutes, 59),
-    hour: hourField(hours),
+    minute: spelling.minutes(minutes),
+    hour: spelling.hours(hours),
   }))
 }
 
@@ -67,13 +72,13 @@ function minutesByHour(times: readonly number[], second: number): Map<number, nu
 }
 
 /** Ascending numbers as a field: with a step or as ranges where that is shorter. */
-export function field(values: readonly number[], max: number): string {
+function field(values: readonly number[], max: number): string {
   const [first = 0, second = 0] = values
   const last = values.at(-1) ?? 0
   const step = second - first
-  const isEven = values.length > 2 && values.every((value, index) => value === first + index * step)
-  if (isEven && step > 1) {
-    if (first === 0 && last + step > max && (max + 1) % step === 0) return `*/${step}`
+  const isEven = values.every((value, index) => value === first + index * step)
+  if (isEven && step > 1 && values.length * step === max + 1 && first === 0) return `*/${step}`
+  if (isEven && step > 1 && values.length > 2) {
     return `${first}-${last + step > max ? max : last}/${step}`
   }
   if (values.length === max + 1) return '*'

@@ -22,6 +22,13 @@ export function isAmount(words: Words): boolean {
   return (words.peek()?.kind === 'number' || NUMBERS.has(words.word())) && UNITS.has(words.word(1))
 }
 
+/** A number that no unit follows: the word after it is what is wrong. */
+export function complainAboutUnit(words: Words): void {
+  if (words.peek()?.kind !== 'number' && !NUMBERS.has(words.word())) return
+  words.take()
+  throw words.unexpected('a unit such as "minutes", "hours" or "days"')
+}
+
 /** `2 hours and 30 minutes`, `1h30m`, `an hour and a half`, `half an hour`. */
 export function readAmount(words: Words): Amount {
   const token = words.peek()

@@ -8,7 +8,7 @@ import { NUMBERS } from './vocabulary.ts'
 import type { Words } from './words.ts'
 
 const MAX_RUNS = 2_147_483_647
-const BEGIN = ['starting', 'beginning', 'start', 'begin']
+const BEGIN = ['starting', 'beginning', 'counted']
 const END = ['until', 'till', 'ending', 'before']
 
 /** Reads `starting …`, `until …`, `for 10 times`, `for 2 weeks` if one begins here. */
@@ -22,14 +22,17 @@ export function readBound(words: Words, bounds: Bounds, today: Today): boolean {
 }
 
 function isTimes(words: Words): boolean {
-  return (words.peek()?.kind === 'number' || NUMBERS.has(words.word())) && ['times', 'runs'].includes(words.word(1))
+  return (
+    (words.peek()?.kind === 'number' || NUMBERS.has(words.word())) &&
+    ['times', 'runs', 'time', 'run'].includes(words.word(1))
+  )
 }
 
 export function setStart(words: Words, bounds: Bounds, today: Today): void {
   const token = words.take()
   if (bounds.start !== undefined) throw words.refuse(token, 'is one start too many')
   words.accept('from', 'on', 'at')
-  bounds.start = { ...readMoment(words, today), token }
+  bounds.start = { ...readMoment(words, today), token, isAnchor: token.word === 'counted' }
 }
 
 export function setEnd(words: Words, bounds: Bounds, today: Today): void {
@@ -40,7 +43,7 @@ export function setEnd(words: Words, bounds: Bounds, today: Today): void {
   if (end.day === undefined && end.offset === undefined) {
     throw words.refuse(token, 'needs a day: a time of every day is said as "between 9:00 and 17:00"')
   }
-  bounds.end = { ...end, token }
+  bounds.end = { ...end, token, isAnchor: false }
 }
 
 function setLength(words: Words, bounds: Bounds): void {
@@ -62,16 +65,19 @@ function setCount(words: Words, bounds: Bounds): void {
   const times = token.word === 'twice' ? 2 : (NUMBERS.get(token.word) ?? Number(token.word))
   if (token.word !== 'twice') words.take()
   if (words.is('a', 'an', 'per', 'every', 'each', 'daily')) {
-    throw words.refuse(token, 'times in a while can be spread in many ways: say "every 4 hours" or the times')
+    throw words.refuse(
+      token,
+      'counts how often in a while, which can be spread in many ways: say "every 4 hours" or the times',
+    )
   }
   if (!Number.isInteger(times) || times < 1 || times > MAX_RUNS) {
-    throw words.refuse(token, `times is not possible: a whole number from 1 to ${MAX_RUNS} is`)
+    throw words.refuse(token, `is no number of times: it is a whole number from 1 to ${MAX_RUNS}`)
   }
   bounds.count = { token, times }
 }
 
 /** A day, a time, or both: `tomorrow`, `2026-12-01 at 9`, `in 2 hours`, `monday`. */
-function readMoment(words: Words, today: Today): Omit<Bound, 'token'> {
+function readMoment(words: Words, today: Today): Omit<Bound, 'token' | 'isAnchor'> {
   const token = words.accept('now')
   if (token !== undefined) return { offset: { months: 0, days: 0, ms: 0, token } }
   if (words.accept('in')) return { offset: readAmount(words) }

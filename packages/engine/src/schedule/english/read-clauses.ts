@@ -1,4 +1,4 @@
-import { isAmount, readAmount } from './read-amount.ts'
+import { complainAboutUnit, isAmount, readAmount } from './read-amount.ts'
 import { readBound } from './read-bounds.ts'
 import { readAt, readBareTime, readBetween, readFrom, readOnTheHour } from './read-clock-clauses.ts'
 import { putEvery, readDates, readMonthDayClause, readPart, readWeekdayClause } from './read-day-clauses.ts'
@@ -44,12 +44,13 @@ const readEvery: ClauseReader = (reading) => {
   return adverb !== undefined
 }
 
-/** `once a day` is every day; before anything else `once` says nothing more. */
+/** `once a day` and `once every day` are every day; else it says how often something happens in all. */
 const readOnce: ClauseReader = (reading) => {
   const { words } = reading
   if (words.accept('once') === undefined) return false
   const token = words.is('a', 'an', 'per') && UNITS.has(words.word(1)) ? words.take() : undefined
   if (token !== undefined) putEvery(reading, readFrequency(words, token))
+  else if (!words.is('every', 'each')) reading.bounds.isOnce = true
   return true
 }
 
@@ -76,6 +77,7 @@ const readIn: ClauseReader = (reading) => {
     reading.put('offset', readAmount(words))
     return true
   }
+  complainAboutUnit(words)
   const months = readMonths(words)
   if (months !== undefined) reading.put('months', { ...months, isRecurring: false })
   else if (!readZone(words, reading.today)) {

@@ -4,7 +4,7 @@ import { readFrequency } from './read-frequency.ts'
 import { type NamedDay, namedDate, readNamedDay, readYear } from './read-named-day.ts'
 import type { ClauseReader, Reading } from './reading.ts'
 import type { Token } from './tokens.ts'
-import { PARTS_OF_DAY, UNITS } from './vocabulary.ts'
+import { MONTHS, PARTS_OF_DAY, UNITS } from './vocabulary.ts'
 
 /** `tomorrow`, `2026-12-24`, `1 january and 1 july`. */
 export const readDates: ClauseReader = (reading) => {
@@ -62,11 +62,12 @@ export const readMonthDayClause: ClauseReader = (reading) => {
   const { words } = reading
   if (!isMonthDay(words)) return false
   const { token, days } = readMonthDays(words)
-  const isOf = words.accept('of') !== undefined || (words.is('next', 'this') && words.word(1) === 'month')
+  const isNear = (words.is('next', 'this') && words.word(1) === 'month') || MONTHS.has(words.word())
+  const isOf = words.accept('of') !== undefined || isNear
   const every = isOf ? words.accept('every', 'each') : undefined
   const months = isOf ? readMonths(words) : undefined
   const [only] = days
-  if (only?.kind === 'date' && days.length === 1 && months?.list.length === 1) {
+  if (only?.kind === 'date' && days.length === 1 && months?.list.length === 1 && every === undefined) {
     const month = months.list[0] as number
     putDates(reading, namedDate(words, reading.today, { token, month, date: only.date, year: readYear(words) }))
     return true
@@ -98,7 +99,7 @@ function putScope(reading: Reading): void {
   }
   const noun = words.take()
   const kind = token?.word === 'next' || token?.word === 'this' ? token.word : 'every'
-  if (kind !== 'every' && unit !== 'month') throw words.refuse(noun, 'is not understood here: name the month', 'month')
+  if (kind !== 'every' && unit !== 'month') throw words.refuse(noun, 'is not understood here: name the month')
   // "every first monday of the month" says it twice.
   if (kind !== 'every' || reading.clauses.scope?.kind !== 'every') reading.put('scope', { token: token ?? noun, kind })
   if (unit !== 'month') reading.put('frequency', { token: noun, count: 1, unit })

@@ -78,6 +78,7 @@ export function isMonthDay(words: Words): boolean {
 
 /** `1st and 15th`, `first and third monday`, `last day`, `last weekday`. A noun holds for all ordinals before it. */
 export function readMonthDays(words: Words): { token: Token; days: MonthDay[] } {
+  words.accept('the')
   const token = words.peek() as Token
   const days: MonthDay[] = []
   let open: Token[] = []

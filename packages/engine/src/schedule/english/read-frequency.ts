@@ -1,5 +1,5 @@
 import type { Clauses, Frequency } from './clauses.ts'
-import { CLOCK_MS, isAmount, readAmount } from './read-amount.ts'
+import { CLOCK_MS, complainAboutUnit, isAmount, MONTHS_OF, readAmount } from './read-amount.ts'
 import { isMonthDay, readMonths, readWeekdays } from './read-days.ts'
 import type { Token } from './tokens.ts'
 import { ADVERBS, MONTHS, NUMBERS, ORDINALS, PARTS_OF_DAY, UNITS, type Unit, WEEKDAYS } from './vocabulary.ts'
@@ -8,8 +8,9 @@ import type { Words } from './words.ts'
 const EXPECTED = 'a unit such as "15 minutes" or "day", or a weekday or month'
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
-/** A century of days; of longer units fewer are possible, and the schedule refuses them itself. */
-const MAX_COUNT = 36_525
+/** A century. */
+const MAX_DAYS = 36_525
+const MAX_MONTHS = 1_200
 
 /** What may follow `every`. Days and dates after it are left to the reader of days, which is told that they recur. */
 export function readFrequency(words: Words, every: Token): Partial<Clauses> {
@@ -67,7 +68,8 @@ function readCounted(words: Words, token: Token): Frequency {
   if (isWhole) words.take()
   const frequency = isWhole ? { token, count, unit: unit.unit } : { token, ...readClock(words, first) }
   if (frequency.count === 0) throw words.refuse(first, 'is not possible: nothing can fire every 0 of a unit')
-  if (!Number.isInteger(frequency.count) || (isWhole && frequency.count > MAX_COUNT)) {
+  const most = MONTHS_OF[unit.unit] === undefined ? MAX_DAYS : MAX_MONTHS / (MONTHS_OF[unit.unit] ?? 1)
+  if (!Number.isInteger(frequency.count) || (isWhole && frequency.count > most)) {
     throw words.refuse(first, `is not possible here: a whole number of ${unit.unit}s up to a century is`)
   }
   return frequency
@@ -113,6 +115,7 @@ function readEveryDay(words: Words, every: Token): Partial<Clauses> {
   if (MONTHS.has(words.word()) || (words.peek()?.kind === 'number' && MONTHS.has(words.word(1)))) {
     return { frequency: { token: every, count: 1, unit: 'year' } }
   }
+  complainAboutUnit(words)
   throw words.unexpected(EXPECTED)
 }
 

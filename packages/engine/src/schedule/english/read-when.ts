@@ -1,4 +1,6 @@
 import type { Instant } from '../../runtime/clock.ts'
+import { canonicalCron } from '../cron-text.ts'
+import { parseDuration } from '../duration.ts'
 import { notUnderstood, shown } from '../not-understood.ts'
 import { zoneOf } from '../zone.ts'
 import type { Clauses } from './clauses.ts'
@@ -9,6 +11,7 @@ import type { Meaning } from './recurrence.ts'
 import { frequencyOf, recurringOf } from './recurring.ts'
 import { resolveBounds } from './resolve-bounds.ts'
 import { todayOf } from './today.ts'
+import { MAX_TEXT } from './tokens.ts'
 import { Words } from './words.ts'
 
 /** What an English time means. Of `cron` and `every` exactly one is set. */
@@ -31,6 +34,7 @@ export type UnderstoodText =
  */
 export function readWhen(text: unknown, at: { now: Instant; timezone: string }): UnderstoodText {
   const today = todayOf(zoneOf(at.timezone), at.now)
+  complainAboutOthers(text)
   const words = new Words(text)
   const said = readClauses(words, today)
   const [first] = said.groups
@@ -41,6 +45,27 @@ export function readWhen(text: unknown, at: { now: Instant; timezone: string }):
     return { kind: 'once', at: onceOf(words, first, said.bounds, today) }
   }
   return recurring(said)
+}
+
+/** What belongs into another field is no English. */
+function complainAboutOthers(text: unknown): void {
+  if (typeof text !== 'string' || text.length > MAX_TEXT) return
+  const trimmed = text.trim()
+  if (/^[\d*@H]/i.test(trimmed) && isReadBy(canonicalCron, trimmed)) {
+    throw notUnderstood(`${shown(text)} is a cron expression: give it in the field cron`)
+  }
+  if (/^(P|R\d*\/)/.test(trimmed) && (isReadBy(parseDuration, trimmed) || trimmed.startsWith('R'))) {
+    throw notUnderstood(`${shown(text)} is an interval: give it in the field every`)
+  }
+}
+
+function isReadBy(reader: (text: string) => unknown, text: string): boolean {
+  try {
+    reader(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function recurring({ words, groups, bounds, today }: Reading): UnderstoodText {

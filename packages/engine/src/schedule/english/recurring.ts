@@ -3,7 +3,7 @@ import type { Clauses, Frequency } from './clauses.ts'
 import { clockFrequency } from './clock-frequency.ts'
 import { cronDays } from './cron-days.ts'
 import { fixedTimes } from './cron-times.ts'
-import { DAYS, MONTHS_OF } from './read-amount.ts'
+import { CLOCK_MS, DAYS, MONTHS_OF } from './read-amount.ts'
 import { inPart } from './read-time-of-day.ts'
 import { expressions, type Meaning, type Recurrence } from './recurrence.ts'
 import type { Start } from './resolve-bounds.ts'
@@ -23,6 +23,7 @@ export function frequencyOf({ frequency, weekdays, scope, months, window, minute
 export function recurringOf(recurrence: Recurrence): Meaning {
   const { words, clauses, frequency } = recurrence
   complainAboutOnce(recurrence)
+  if (recurrence.start?.isAnchor) return anchored(recurrence, recurrence.start)
   const { unit } = frequency
   if (unit === 'second' || unit === 'minute' || unit === 'hour') return clockFrequency(recurrence, unit)
   const clock = clauses.window ?? clauses.minutes
@@ -38,6 +39,20 @@ export function recurringOf(recurrence: Recurrence): Meaning {
         ),
       }
     : interval(recurrence)
+}
+
+/** `counted from`: nothing else may say when. */
+function anchored({ words, clauses, frequency }: Recurrence, start: Start): Meaning {
+  const other = Object.values(clauses).find((clause) => clause !== undefined && clause !== clauses.frequency)
+  if (other !== undefined) throw words.refuse(other.token, 'cannot narrow an interval that is counted from a moment')
+  const { unit, count } = frequency
+  const months = count * (MONTHS_OF[unit] ?? 0)
+  const days = count * (DAYS[unit] ?? 0)
+  const ms = count * (CLOCK_MS[unit] ?? 0)
+  return {
+    every: formatDuration(ms > 0 ? { kind: 'clock', ms } : { kind: 'date', months, days, ms }),
+    startAt: start.at,
+  }
 }
 
 function complainAboutOnce({ words, clauses }: Recurrence): void {

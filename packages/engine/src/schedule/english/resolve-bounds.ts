@@ -14,6 +14,8 @@ export interface Start {
   day?: Day
   /** Absent: only a day was said. */
   timeMs?: number
+  /** All others are counted from it. */
+  isAnchor: boolean
 }
 
 export interface ResolvedBounds {
@@ -22,13 +24,18 @@ export interface ResolvedBounds {
   maxRuns?: number
 }
 
-export function resolveBounds(words: Words, { start, end, length, count }: Bounds, today: Today): ResolvedBounds {
+export function resolveBounds(
+  words: Words,
+  { start, end, length, count, isOnce }: Bounds,
+  today: Today,
+): ResolvedBounds {
   const resolved: ResolvedBounds = {}
-  if (start !== undefined) resolved.start = startOf(words, start, today)
+  if (start !== undefined) resolved.start = { ...startOf(words, start, today), isAnchor: start.isAnchor }
   const from = resolved.start?.at ?? today.now
   if (end !== undefined) resolved.endAt = endOf(words, end, today, Math.max(from, today.now))
   if (length !== undefined) resolved.endAt = after(today, from, length)
   if (count !== undefined) resolved.maxRuns = count.times
+  else if (isOnce) resolved.maxRuns = 1
   return resolved
 }
 
@@ -49,7 +56,7 @@ export function timeMsOf(words: Words, day: NamedDay | undefined, time: TimeOfDa
   return day?.part === undefined ? time.ms : inPart(words, time, day.part).ms
 }
 
-function startOf(words: Words, { day, offset, time }: Bound, today: Today): Start {
+function startOf(words: Words, { day, offset, time }: Bound, today: Today): Omit<Start, 'isAnchor'> {
   if (offset !== undefined) return exactly(today, after(today, today.now, offset))
   if (day?.time !== undefined && 'instant' in day.time) return exactly(today, day.time.instant)
   const timeMs = timeMsOf(words, day, time)
@@ -64,7 +71,7 @@ function startOf(words: Words, { day, offset, time }: Bound, today: Today): Star
   return { at: instantAt(today, chosen, timeMs ?? 0), day: chosen, ...(timeMs === undefined ? {} : { timeMs }) }
 }
 
-function exactly(today: Today, at: Instant): Start {
+function exactly(today: Today, at: Instant): Omit<Start, 'isAnchor'> {
   const local = today.zone.localOf(at)
   const day = Math.floor(local / DAY_MS)
   return { at, day, timeMs: local - day * DAY_MS }

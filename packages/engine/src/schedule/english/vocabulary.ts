@@ -88,6 +88,8 @@ export const AMBIGUOUS = table<string>({
   workdays: 'depends on holidays: say "weekdays", and list the holidays in exclude',
   business: 'depends on holidays: say "weekday", and list the holidays in exclude',
   working: 'depends on holidays: say "weekday", and list the holidays in exclude',
+  except: 'is not understood here: give the days on which it shall not fire in exclude',
+  excluding: 'is not understood here: give the days on which it shall not fire in exclude',
   reboot: 'is no time: nothing fires when a machine starts',
   sometimes: 'names no time: say "every 6 hours"',
   regularly: 'names no time: say "every day at 9am"',
