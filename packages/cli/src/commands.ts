@@ -1,4 +1,8 @@
 import type { Command } from './command/command.ts'
+import { deleteCalendar } from './commands/calendars/delete.ts'
+import { getCalendar } from './commands/calendars/get.ts'
+import { listCalendars } from './commands/calendars/list.ts'
+import { putCalendar } from './commands/calendars/put.ts'
 import { listDeadLetters } from './commands/dlq/list.ts'
 import { redrive } from './commands/dlq/redrive.ts'
 import { explain } from './commands/explain.ts'
@@ -55,6 +59,10 @@ export const COMMANDS: readonly Command[] = [
   cancelRun,
   listDeadLetters,
   redrive,
+  listCalendars,
+  putCalendar,
+  getCalendar,
+  deleteCalendar,
   listWorkers,
   drainWorker,
   createKey,

@@ -77,7 +77,11 @@ const THINGS: Record<string, Thing> = {
       const range = { from: '2020-01-01T00:00:00Z', to: '2022-01-01T00:00:00Z' }
       const made = await owner.call<{ backfillId: string }>(`POST /v1/jobs/${jobId}/backfill`, range)
       expect(made.status, JSON.stringify(made.body)).toBe(201)
-      return made.body.backfillId
+      const { backfillId } = made.body
+      // Its first run waits in a queue that nobody serves, and from then on it stays as it is.
+      const get = () => owner.call<{ counts: { created: number } }>(`GET /v1/backfills/${backfillId}`)
+      await expect.poll(async () => (await get()).body.counts.created, { timeout: 10_000 }).toBe(1)
+      return backfillId
     },
     unknown: unknownUuid,
   },

@@ -37,6 +37,16 @@ export interface Job {
   pausedReason?: string | null
 }
 
+export interface Calendar {
+  name: string
+  dayCount: number
+  weekend: string[]
+  updatedAt: string
+  replanning: boolean
+  /** Not in lists. */
+  days?: { date: string; name?: string }[]
+}
+
 export interface RunSummary {
   id: string
   jobId: string

@@ -7,7 +7,7 @@ const EXCLUDES = `j.tenant_id = $1 and j.tenant_id > 0 and json_typeof(${EXCLUDE
 /** Guarded once more: the planner may look at an element before it has looked at the type. */
 const NAMES_IT = `exists (select from json_array_elements(case when json_typeof(${EXCLUDE}) = 'array' then ${EXCLUDE} else '[]' end) e
        where json_typeof(e.value) = 'object' and e.value ->> 'calendar' = $2)`
-const MAX_COUNTED = 10_000
+export const MAX_COUNTED = 10_000
 
 const COUNT = statement(
   'count_jobs_of_calendar',
@@ -20,16 +20,10 @@ const PAGE = statement(
    order by j.id`,
 )
 
-/** How many active or paused jobs name the calendar, as a text, since they are not counted out. */
-export async function countJobsOfCalendar(db: Queryable, tenantId: number, name: string): Promise<string | null> {
+/** How many active or paused jobs name the calendar; one more than are counted means that there are more. */
+export async function countJobsOfCalendar(db: Queryable, tenantId: number, name: string): Promise<number> {
   const [row] = await db.query<[number]>(COUNT, [tenantId, name])
-  const count = row?.[0] ?? 0
-  if (count === 0) return null
-  return count > MAX_COUNTED
-    ? `more than ${MAX_COUNTED} active jobs name`
-    : count === 1
-      ? 'an active job names'
-      : `${count} active jobs name`
+  return row?.[0] ?? 0
 }
 
 /** One page of the tenant's jobs that exclude anything, and those of them that name the calendar. */

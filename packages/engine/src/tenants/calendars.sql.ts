@@ -7,7 +7,7 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import { texts } from '../store/arrays.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { countJobsOfCalendar } from './calendar-jobs.sql.ts'
+import { countJobsOfCalendar, MAX_COUNTED } from './calendar-jobs.sql.ts'
 import {
   type CalendarRow,
   deleteCalendar,
@@ -120,8 +120,7 @@ export class Calendars {
       const before = await lockCalendar(tx, tenantId, name)
       if (before === null) return false
       const jobs = await countJobsOfCalendar(tx, tenantId, name)
-      if (jobs !== null)
-        throw new BelfryError('calendar_in_use', `${jobs} the calendar "${name}": change or cancel them first`)
+      if (jobs > 0) throw inUse(name, jobs)
       await deleteCalendar(tx, tenantId, name)
       const { days, weekend } = before
       const at = this.#deps.clock.now()
@@ -135,6 +134,12 @@ export class Calendars {
 const keyOf = (tenantId: number, name: string): string => `${tenantId}.${name}`
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+const inUse = (name: string, jobs: number): BelfryError =>
+  new BelfryError(
+    'calendar_in_use',
+    `active or paused jobs name the calendar "${name}" (${jobs > MAX_COUNTED ? `more than ${MAX_COUNTED}` : jobs}): change or cancel them first`,
+  )
 
 function checkName(name: string): void {
   const complaints = new Complaints()
