@@ -382,6 +382,14 @@ export interface CreatedJob {
     /** A change of the clocks concerns it: the time it was meant for does not exist, or comes twice. */
     dst?: 'gap' | 'repeat'
   }>
+  /** What would be better, if there is something; the job is made all the same. */
+  hints?: Array<{
+    /** `crowded_second`: a thousand jobs or more are due in the same second. */
+    code: string
+    message: string
+    /** Fields of a job that would be better. */
+    suggestion: Record<string, string>
+  }>
 }
 
 export interface DeadLetter {

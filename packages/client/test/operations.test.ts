@@ -15,6 +15,7 @@ const METHODS: Record<string, (client: BelfryClient) => PromiseLike<unknown>> = 
   'POST /v1/jobs/{jobId}/pause': ({ jobs }) => jobs.pause('{jobId}'),
   'POST /v1/jobs/{jobId}/resume': ({ jobs }) => jobs.resume('{jobId}'),
   'POST /v1/jobs/{jobId}/trigger': ({ jobs }) => jobs.trigger('{jobId}'),
+  'POST /v1/schedules/preview': ({ jobs }) => jobs.preview({ cron: '@daily' }),
   'GET /v1/jobs/{jobId}/changes': ({ jobs }) => jobs.changes('{jobId}'),
   'GET /v1/jobs/{jobId}/runs': ({ jobs }) => jobs.runs('{jobId}'),
   'GET /v1/jobs/{jobId}/explain': ({ jobs }) => jobs.explain('{jobId}', '2026-01-01T09:00:00Z'),

@@ -1,33 +1,41 @@
 import { type ChangeView, listChanges } from './audit/list-changes.sql.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { BelfryError } from './errors.ts'
+import type { Description } from './intake/describe-when.ts'
 import { shownHttp } from './intake/http-input.ts'
 import type { JobStatus, Missed, Triggered } from './intake/job-changes.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
+import { type Preview, previewSchedule } from './intake/preview-schedule.ts'
 import type { Created } from './intake/put-prepared.ts'
 import { Complaints, isRecord, readText } from './intake/understand-fields.ts'
 import { type TriggerOptions, understandTrigger } from './intake/understand-trigger.ts'
 import { type HttpTarget, queueKindOf } from './job/definition.ts'
 import { readMissed } from './jobs.ts'
-import { getJob } from './lookup/get-job.sql.ts'
+import type { DescribedJob } from './lookup/describe-job.ts'
 import type { Explanation } from './lookup/explanation.ts'
 import type { When } from './lookup/filter.ts'
+import { getDescribedJob } from './lookup/get-job.sql.ts'
 import type { JobView, JobViewStatus } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
 import type { Page, PageRequest } from './lookup/page.ts'
 import { admitJobs } from './tenant-admission.ts'
 import { type ExplainRange, explainMany, explainOne } from './tenant-explain.ts'
+import { type Hint, hintsFor } from './tenant-hints.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 import { type Upserted, upsertJob } from './tenant-upsert.ts'
 
 const MAX_REASON = 1_000
+const GONE: Description = { understoodAs: 'never: the job was deleted', expression: null, timezone: 'UTC', times: [] }
 
-export interface CreatedJob {
+/** What was made, and when it runs. */
+export interface CreatedJob extends Description {
   jobId: string
   /** The same request made the job earlier. */
   deduplicated: boolean
   status: JobViewStatus
   nextRunAt: Date | null
+  /** What would be better, if there is something. */
+  hints?: Hint[]
 }
 
 /** A tenant's jobs. */
@@ -43,12 +51,25 @@ export class TenantJobs {
     const { idempotencyKey } = checkedOptions(options, ['idempotencyKey'])
     const keyed = withKey(job, idempotencyKey)
     await admitJobs(this.#scope, [keyed])
-    const { jobId, deduplicated, nextRunAt } = await this.#scope.engine.intake.create(keyed, this.#creator)
-    if (!deduplicated) return { jobId, deduplicated, status: 'active', nextRunAt }
-    const known = await getJob(this.#scope.fresh, this.#scope.caller.tenantId, jobId)
+    const { created, description } = await this.#scope.engine.intake.createDescribed(keyed, this.#creator)
+    const { jobId, deduplicated, nextRunAt } = created
+    if (description !== null) {
+      const { expression, times } = description
+      const isRecurring = expression !== null && expression !== times[0]?.utc
+      const hints = await hintsFor(this.#scope, keyed, { jobId, nextRunAt, isRecurring })
+      const made = { jobId, deduplicated, status: 'active' as const, nextRunAt, ...description }
+      return hints.length === 0 ? made : { ...made, hints }
+    }
+    const known = await this.#described(jobId)
     // Deleted since: the key is still used up.
-    if (known === null) return { jobId, deduplicated, status: 'canceled', nextRunAt: null }
-    return { jobId, deduplicated, status: known.status, nextRunAt: known.nextRunAt }
+    if (known === null) return { jobId, deduplicated, status: 'canceled', nextRunAt: null, ...GONE }
+    const { status, understoodAs, expression, timezone, times } = known
+    return { jobId, deduplicated, status, nextRunAt: known.nextRunAt, understoodAs, expression, timezone, times }
+  }
+
+  /** When a job with these fields would run; nothing is made. */
+  preview(input: unknown): Promise<Preview> {
+    return previewSchedule(this.#scope.engine, this.#scope.caller.tenantId, input)
   }
 
   /** Up to 10,000, all or none. */
@@ -58,11 +79,15 @@ export class TenantJobs {
   }
 
   /** The job wherever it is: waiting, in flight or finished. */
-  async get(jobId: string): Promise<JobView> {
-    const { fresh, caller } = this.#scope
-    const job = await getJob(fresh, caller.tenantId, jobId)
+  async get(jobId: string): Promise<DescribedJob> {
+    const job = await this.#described(jobId)
     if (job === null) throw noSuch('job', jobId)
     return job
+  }
+
+  #described(jobId: string): Promise<DescribedJob | null> {
+    const { fresh, caller, engine } = this.#scope
+    return getDescribedJob(fresh, engine, caller.tenantId, jobId)
   }
 
   /** Newest first, a page at a time. */

@@ -1,42 +1,21 @@
-import { formatDuration, type JobView } from '@belfry/engine'
+import { type DescribedJob, formatDuration, type JobView } from '@belfry/engine'
 import type { Static } from 'typebox'
-import type { job } from './schemas/job.ts'
+import type { describedJob, job } from './schemas/job.ts'
 
 type JobJson = Static<typeof job>
-type Recurring = Exclude<JobView['schedule'], null | { runAt: Date }>
+type DescribedJson = Static<typeof describedJob>
 type Backoff = NonNullable<NonNullable<JobView['retry']>['backoff']>
 
 /** A job as the API shows it: times and durations as somebody could have written them, so that they can be sent back. */
-export function jobJson({ schedule, retry, timeoutMs, ...view }: JobView): JobJson {
-  return {
-    ...view,
-    schedule: scheduleJson(schedule),
-    retry: retryJson(retry),
-    timeout: duration(timeoutMs),
-  }
+export function jobJson({ retry, timeoutMs, ...view }: JobView): JobJson {
+  return { ...view, retry: retryJson(retry), timeout: duration(timeoutMs) }
+}
+
+export function describedJobJson({ understoodAs, expression, timezone, times, ...view }: DescribedJob): DescribedJson {
+  return { ...jobJson(view), understoodAs, expression, timezone, times }
 }
 
 const duration = (ms: number): string => formatDuration({ kind: 'clock', ms })
-
-function scheduleJson(schedule: JobView['schedule']): JobJson['schedule'] {
-  return schedule === null || 'runAt' in schedule ? schedule : recurringJson(schedule)
-}
-
-function recurringJson(schedule: Recurring): JobJson['schedule'] {
-  const { timezone, endAt, catchUp } = schedule
-  const startAt = 'cron' in schedule ? schedule.startAt : schedule.anchor
-  return {
-    ...('cron' in schedule ? { cron: cronJson(schedule.cron) } : { every: schedule.every }),
-    timezone,
-    ...(startAt === undefined ? {} : { startAt: new Date(startAt) }),
-    ...(endAt === undefined ? {} : { endAt: new Date(endAt) }),
-    ...(catchUp === undefined
-      ? {}
-      : { catchUp: { policy: catchUp.policy, window: duration(catchUp.windowMs), max: catchUp.max } }),
-  }
-}
-
-const cronJson = (cron: string | readonly string[]): string | string[] => (typeof cron === 'string' ? cron : [...cron])
 
 function retryJson(retry: JobView['retry']): JobJson['retry'] {
   if (retry === null) return null

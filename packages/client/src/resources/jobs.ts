@@ -3,6 +3,7 @@ import type { CallOptions, Transport } from '../transport.ts'
 import type {
   BatchJob,
   CreatedJob,
+  DescribedJob,
   Explanation,
   GetJobs,
   GetJobsByJobIdChanges,
@@ -20,6 +21,8 @@ import type {
   PostJobsByJobIdCancel,
   PostJobsByJobIdPause,
   PostJobsByJobIdTrigger,
+  Preview,
+  PreviewInput,
   PutJobsByNameByName,
   RunSummary,
 } from '../wire.ts'
@@ -63,7 +66,12 @@ export class Jobs {
     return this.#transport.call('PUT /v1/jobs/by-name/{name}', { path: { name }, body: job }, options)
   }
 
-  get(jobId: string, options?: CallOptions): Promise<Job> {
+  /** When a job with these fields would run; nothing is made. */
+  preview(body: PreviewInput, options?: CallOptions): Promise<Preview> {
+    return this.#transport.call('POST /v1/schedules/preview', { body }, { ...options, isRepeatable: true })
+  }
+
+  get(jobId: string, options?: CallOptions): Promise<DescribedJob> {
     return this.#transport.call('GET /v1/jobs/{jobId}', { path: { jobId } }, options)
   }
 

@@ -1,6 +1,5 @@
 import type { IntervalSpec, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { sentenceOf, sentenceOfOnce } from '../schedule/english/sentence-of.ts'
 import { type FireTimeText, localTimeOf } from '../schedule/local-time.ts'
 import type { Schedule } from '../schedule/schedule.ts'
@@ -20,16 +19,22 @@ export interface Description {
 const USUAL_TIMES = 5
 const NOW: Description = { understoodAs: 'now', expression: null, timezone: 'UTC', times: [] }
 
-/** Times are those after an instant; of a one-off its own, unless `after` is later. */
+/** The schedule that a recurring job goes by. */
+interface Compiled {
+  spec: ResolvedSpec
+  schedule: Schedule
+}
+
+/** Before there was a run. Of a recurring job, the times after an instant. */
 export function describeWhen(
   when: When,
-  spec: ResolvedSpec | null,
+  compiled: Compiled | null,
   { after, count = USUAL_TIMES }: { after: Instant; count?: number },
 ): Description {
   if (when.kind === 'now') return NOW
   if (when.kind === 'once') return describeOnce(when.at, when.words?.timezone ?? 'UTC', 'to come')
   const most = Math.min(count, when.maxRuns ?? count)
-  const times = spec === null ? [] : fireTimes(spec, compileSchedule(spec), { after, count: most })
+  const times = compiled === null ? [] : fireTimes(compiled, { after, count: most })
   return describeRecurring(when.schedule, when.maxRuns, times)
 }
 
@@ -55,8 +60,7 @@ export function describeRecurring(schedule: ScheduleSpec, maxRuns: number | null
 }
 
 export function fireTimes(
-  spec: ResolvedSpec,
-  schedule: Schedule,
+  { spec, schedule }: Compiled,
   { after, count }: { after: Instant; count: number },
 ): FireTimeText[] {
   const times: FireTimeText[] = []

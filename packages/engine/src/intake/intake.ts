@@ -61,8 +61,10 @@ export class Intake {
     const prepared = this.#preparer.alone(understood) ?? (await this.#preparer.one(understood))
     const created = await this.#putOne(prepared)
     if (created.deduplicated) return { created, description: null }
-    const { when } = understood
-    return { created, description: describeWhen(when, prepared.schedule, { after: this.#deps.clock.now() }) }
+    const { schedule, job } = prepared
+    const compiled = schedule && this.#deps.schedules.of(schedule)
+    const after = job.kind === 'recurring' ? job.nominalAt - 1 : job.dueAt
+    return { created, description: describeWhen(understood.when, compiled, { after }) }
   }
 
   async #putOne(prepared: Prepared): Promise<Created> {

@@ -27,11 +27,11 @@ import {
 } from './job-row.sql.ts'
 import { freeName, holderOfName } from './keys.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
-import { type ReplanDeps, replanJob } from './replan-job.ts'
+import { type ReplanUpdatedDeps, replanUpdated } from './replan-updated.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import { AS_THE_JOB_SAYS, mustTakePayload, type UnderstoodTrigger } from './understand-trigger.ts'
 
-export interface JobChangesDeps extends DecideDeps, ReplanDeps {
+export interface JobChangesDeps extends DecideDeps, ReplanUpdatedDeps {
   db: Database
   clock: Clock
   wakeups: Wakeups
@@ -278,7 +278,7 @@ export class JobChanges {
         priority: understood.priority,
         delivery: DELIVERY[understood.definition.delivery ?? 'at_least_once'],
       }
-      const planned = await replanJob(tx, this.#deps, { job, timer: common, understood, now })
+      const planned = await replanUpdated(tx, this.#deps, { job, timer: common, understood, now })
       await writeTimer(tx, planned)
       await movePayloadUse(tx, job, understood.definition, Number.isFinite(planned.dueAt) ? planned.dueAt : now)
       await record('update', JSON.parse(job.definitionJson), JSON.parse(understood.definitionJson))

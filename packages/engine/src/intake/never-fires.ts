@@ -5,6 +5,16 @@ import { compileSchedule } from '../schedule/compile-schedule.ts'
 
 /** Which rule leaves a schedule without a time from an instant on; null if it has one. */
 export function whyNever(spec: ResolvedSpec, from: Instant): Complaint | null {
+  try {
+    return ruleOf(spec, from)
+  } catch (error) {
+    if (!(error instanceof BelfryError) || spec.onExcluded === undefined) throw error
+    // Every part of it was understood, so it is the moving of times that cannot be done.
+    return { path: 'onExcluded', message: error.message.replace(/^onExcluded: /, '') }
+  }
+}
+
+function ruleOf(spec: ResolvedSpec, from: Instant): Complaint | null {
   const fires = (other: ResolvedSpec): boolean => compileSchedule(other).next(from - 1) !== null
   if (fires(spec)) return null
   const { exclude, onExcluded, ...included } = spec
@@ -23,9 +33,18 @@ export function whyNever(spec: ResolvedSpec, from: Instant): Complaint | null {
   return { path: 'cron' in spec ? 'cron' : 'every', message: 'never fires' }
 }
 
+/** Throws what `whyNever` says, if it does. */
+export function mustFire(spec: ResolvedSpec, from: Instant): void {
+  const complaint = whyNever(spec, from)
+  if (complaint !== null) throw refusal(complaint)
+}
+
+/** For a schedule that was found to have no time from an instant on. */
 export function neverFires(spec: ResolvedSpec, from: Instant): BelfryError {
-  const complaint = whyNever(spec, from) ?? { path: 'endAt', message: 'comes before the first fire time' }
-  return new BelfryError('invalid_job', `the schedule never fires: ${complaint.path} ${complaint.message}`, {
-    complaints: [complaint],
-  })
+  return refusal(whyNever(spec, from) ?? { path: 'endAt', message: 'comes before the first fire time' })
+}
+
+function refusal(complaint: Complaint): BelfryError {
+  const { path, message } = complaint
+  return new BelfryError('invalid_job', `${path}: ${message}`, { complaints: [complaint] })
 }

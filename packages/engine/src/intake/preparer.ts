@@ -17,7 +17,7 @@ import {
   type CalendarMap,
   type CalendarReader,
   calendarsOf,
-  mustFireWith,
+  mustResolve,
   NO_CALENDARS,
   resolveFor,
 } from './resolve-when.ts'
@@ -65,11 +65,11 @@ export class Preparer {
   }
 
   async one(understood: UnderstoodJob): Promise<Prepared> {
-    const { registry, calendars, clock } = this.#deps
+    const { registry, calendars } = this.#deps
     const names = calendarsOf(understood.when)
     const days =
       names.length === 0 ? NO_CALENDARS : await calendars.read(await registry.tenantId(understood.tenant), names)
-    mustFireWith(understood.when, days, clock.now())
+    mustResolve(understood.when, days)
     return this.#asked(understood, 'runs', days)
   }
 
@@ -106,14 +106,14 @@ export class Preparer {
       for (const name of calendarsOf(when)) names.set(tenant, (names.get(tenant) ?? new Set()).add(name))
     }
     if (names.size === 0) return NO_TENANTS
-    const { registry, calendars, clock } = this.#deps
+    const { registry, calendars } = this.#deps
     const found = new Map<string, CalendarMap>()
     for (const [tenant, wanted] of names) {
       found.set(tenant, await calendars.read(await registry.tenantId(tenant), [...wanted]))
     }
     understood.forEach(({ tenant, when }, i) => {
       try {
-        mustFireWith(when, found.get(tenant) ?? NO_CALENDARS, clock.now())
+        mustResolve(when, found.get(tenant) ?? NO_CALENDARS)
       } catch (error) {
         throw inPosition(error, i)
       }
@@ -148,7 +148,7 @@ export class Preparer {
     if (when.kind !== 'recurring') {
       return { understood, schedule: null, job: this.#oneOffOf(understood, when, place, born), keys }
     }
-    const schedule = resolveFor(when.schedule, place.jobId, calendars)
+    const schedule = resolveFor(when.schedule, { jobId: place.jobId, calendars, from: when.askedAt })
     return { understood, schedule, job: this.#recurringOf(understood, when, place, schedule), keys }
   }
 
@@ -160,8 +160,8 @@ export class Preparer {
   ): NewRecurring {
     const { now } = place
     const { id, schedule } = this.#deps.schedules.of(spec)
-    const nominalAt = schedule.next(now - 1)
-    if (nominalAt === null) throw neverFires(spec, now)
+    const nominalAt = schedule.next(when.askedAt - 1)
+    if (nominalAt === null) throw neverFires(spec, when.askedAt)
     const jitterMs = jitterOf(place.jobId, when.jitterMs)
     return {
       kind: 'recurring',

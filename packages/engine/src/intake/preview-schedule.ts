@@ -1,6 +1,7 @@
 import { isJobId } from '../job/ids.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { shown } from '../schedule/not-understood.ts'
 import { type Description, describeWhen } from './describe-when.ts'
 import type { JobInput } from './job-input.ts'
@@ -40,18 +41,24 @@ export async function previewSchedule(
   const fields = readFields(complaints, input)
   const { from, count, jobId } = fields
   const now = deps.clock.now()
-  const after = from === undefined ? now : (readInstant(complaints, 'from', from, now) ?? now)
+  const asked = from === undefined ? now : (readInstant(complaints, 'from', from, now) ?? now)
+  // What begins now is shown; what begins at `from` is not after it.
+  const after = from === undefined ? now - 1 : asked
   const most =
     count === undefined ? USUAL_COUNT : (readInteger(complaints, 'count', count, 1, MAX_COUNT) ?? USUAL_COUNT)
   if (jobId !== undefined && !(typeof jobId === 'string' && isJobId(jobId))) {
     complaints.add('jobId', `must be a job's id, as create answers it, not ${shown(jobId)}`)
   }
-  const { when } = understandWhen(complaints, fields, { now: after })
+  const { when } = understandWhen(complaints, fields, { now: asked })
   if (complaints.list.length > 0) throw complaints.error('invalid_job')
   if (when.kind !== 'recurring') return describeWhen(when, null, { after, count: most })
   const calendars = await deps.calendars.read(tenantId, calendarsOf(when))
-  const spec = resolveFor(when.schedule, (jobId as string | undefined) ?? NO_JOB, calendars)
-  const preview = describeWhen(when, spec, { after, count: most })
+  const spec = resolveFor(when.schedule, {
+    jobId: (jobId as string | undefined) ?? NO_JOB,
+    calendars,
+    from: after + 1,
+  })
+  const preview = describeWhen(when, { spec, schedule: compileSchedule(spec) }, { after, count: most })
   if (preview.times.length === 0) throw neverFires(spec, after + 1)
   return jobId === undefined && hasHash(when.schedule) ? { ...preview, note: MADE_UP } : preview
 }

@@ -1,11 +1,10 @@
 import { BelfryError } from '../errors.ts'
 import type { Calendar, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { hasHashes } from '../schedule/hashed-field.ts'
 import { shown } from '../schedule/not-understood.ts'
 import { resolveSpec } from '../schedule/resolve-spec.ts'
-import { neverFires } from './never-fires.ts'
+import { mustFire } from './never-fires.ts'
 import type { When } from './understand-when.ts'
 
 export type CalendarMap = ReadonlyMap<string, Calendar>
@@ -40,11 +39,17 @@ export function calendarsOf(when: When): readonly string[] {
   return when.schedule.exclude.flatMap((exclusion) => ('calendar' in exclusion ? [exclusion.calendar] : []))
 }
 
-export function resolveFor(schedule: ScheduleSpec, jobId: string, calendars: CalendarMap): ResolvedSpec {
+/** Throws `invalid_job` for a calendar that is not there, and for what has no time to fire at. */
+export function resolveFor(
+  schedule: ScheduleSpec,
+  { jobId, calendars, from }: { jobId: string; calendars: CalendarMap; from: Instant },
+): ResolvedSpec {
   const alone = aloneOf(schedule)
   if (alone !== null) return alone
   mustBeThere(schedule, calendars)
-  return resolveSpec(schedule, { jobId, calendarOf: (name) => calendars.get(name) })
+  const spec = resolveSpec(schedule, { jobId, calendarOf: (name) => calendars.get(name) })
+  mustFire(spec, from)
+  return spec
 }
 
 function mustBeThere({ exclude = [] }: ScheduleSpec, calendars: CalendarMap): void {
@@ -57,9 +62,8 @@ function mustBeThere({ exclude = [] }: ScheduleSpec, calendars: CalendarMap): vo
   if (first) throw new BelfryError('invalid_job', `${first.path}: ${first.message}`, { complaints })
 }
 
-/** Throws for a schedule whose calendars are not there, or leave it no time. */
-export function mustFireWith(when: When, calendars: CalendarMap, now: Instant): void {
-  if (when.kind !== 'recurring' || calendarsOf(when).length === 0) return
-  const spec = resolveFor(when.schedule, NO_JOB, calendars)
-  if (compileSchedule(spec).next(now - 1) === null) throw neverFires(spec, now)
+/** The same before the job has its id, for a call that must be refused before anything is made. */
+export function mustResolve(when: When, calendars: CalendarMap): void {
+  if (when.kind === 'recurring' && calendarsOf(when).length > 0)
+    resolveFor(when.schedule, { jobId: NO_JOB, calendars, from: when.askedAt })
 }

@@ -36,7 +36,7 @@ const cases: [job: Record<string, unknown>, path: string, message: string, sugge
   [{ zebra: 1 }, 'zebra', 'is not a field of a job'],
   [{ 'a b': 1 }, '["a b"]', 'is not a field of a job'],
   [{ url: 'https://example.com' }, 'url', 'is not a field of a job', 'http'],
-  [{ when: 'every day' }, 'when', 'is not supported yet'],
+  [{ after: { jobs: [] } }, 'after', 'is not supported yet'],
   // Target
   [{ queue: undefined }, 'queue', 'is missing'],
   [{ queue: '' }, 'queue', 'must not be empty'],
@@ -86,7 +86,6 @@ const cases: [job: Record<string, unknown>, path: string, message: string, sugge
   [{ cron: '0 9 * * *', timezone: 2 }, 'timezone', 'must be a text such as'],
   [{ every: 60 }, 'every', 'not the number 60', '60s'],
   [{ every: '100ms' }, 'every', 'shorter than a second', 'PT1S'],
-  [{ every: 'R5/2026-12-01T00:00:00Z/PT15M' }, 'every', 'not supported yet'],
   [{ every: '1h', startAt: 'x' }, 'startAt', 'is not a time'],
   [{ every: '1h', endAt: '2026-01-01T00:00:00Z' }, 'endAt', 'lies in the past'],
   [{ every: '1h', startAt: '2026-03-01T00:00:00Z', endAt: '2026-02-01T00:00:00Z' }, 'endAt', 'later than startAt'],
@@ -244,6 +243,11 @@ test('whatever is given, the answer is a job or a BelfryError', () => {
     'delay',
     'cron',
     'every',
+    'when',
+    'exclude',
+    'onExcluded',
+    'dst',
+    'overlap',
     'timezone',
     'startAt',
     'endAt',
@@ -254,7 +258,19 @@ test('whatever is given, the answer is a job or a BelfryError', () => {
   ]
   const values = fc.oneof(
     fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true, withSparseArray: true }),
-    fc.constantFrom('5m', '* * * * *', '2026-02-01T00:00:00Z', 'UTC', 'P1M', 3, -1),
+    fc.constantFrom(
+      '5m',
+      '* * * * *',
+      '2026-02-01T00:00:00Z',
+      'UTC',
+      'P1M',
+      3,
+      -1,
+      'every day',
+      'R3/PT5M',
+      'H * * * *',
+    ),
+    fc.constantFrom<unknown>(['2026-02-01'], [{ cron: '* * * * *' }], ['@daily', '5 * * * *'], { gap: 'skip' }),
   )
   fc.assert(
     fc.property(fc.dictionary(fc.oneof(fc.constantFrom(...fields), fc.string()), values), (input) => {

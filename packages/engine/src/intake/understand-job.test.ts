@@ -70,7 +70,9 @@ test('everything that can be said is kept', () => {
     catchUp: { policy: 'all', windowMs: 3_600_000, max: 1_000 },
   }
   expect(job).toMatchObject({ tenant: 'acme', name: 'digest', queue: 'mail.out', priority: 9, timeoutMs: 90_000 })
-  expect(job.when).toEqual({ kind: 'recurring', schedule, overlap: 'allow', jitterMs: 10_000, maxRuns: 10 })
+  expect(job.when).toEqual({
+    ...{ kind: 'recurring', schedule, askedAt: now, overlap: 'allow', jitterMs: 10_000, maxRuns: 10 },
+  })
   expect(job.definition).toEqual({
     queue: 'mail.out',
     payloadRef: 'blob-1',
@@ -105,7 +107,7 @@ test.each<[object, object]>([
   expect(understand({ queue: 'q', ...words }).when).toEqual(when)
 })
 
-test('an interval without a start counts from now, so the first run comes one interval later', () => {
+test('an interval without a start counts from now', () => {
   const { when } = understand({ queue: 'q', every: '15m' })
   expect(when).toMatchObject({ schedule: { every: 'PT15M', timezone: 'UTC', anchor: now } })
 })

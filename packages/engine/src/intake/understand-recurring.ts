@@ -12,6 +12,8 @@ import type { Rhythm } from './understand-rhythm.ts'
 export interface RecurringWhen {
   kind: 'recurring'
   schedule: ScheduleSpec
+  /** When it was asked for: an interval without a start of its own has its first time then. */
+  askedAt: Instant
   overlap: Overlap
   jitterMs: number
   maxRuns: number | null
@@ -58,6 +60,7 @@ export function understandRecurring(
   const when: RecurringWhen = {
     kind: 'recurring',
     schedule,
+    askedAt: at.now,
     overlap: job.overlap === undefined ? DEFAULT_OVERLAP : readOverlap(complaints, job.overlap),
     jitterMs: job.jitter === undefined ? 0 : (readClockMs(complaints, 'jitter', job.jitter, 0, DAY_MS) ?? 0),
     maxRuns: job.maxRuns === undefined ? (rhythm.maxRuns ?? null) : readMaxRuns(complaints, job.maxRuns),

@@ -32,5 +32,5 @@ async function timesOf(row: JobRow, { clock, schedules }: DescribeDeps): Promise
   if (known === null) return []
   const isPaused = dueAt === null || !Number.isFinite(dueAt)
   const after = isPaused || nominalAt === null ? clock.now() : nominalAt - 1
-  return fireTimes(known.spec, known.schedule, { after, count: Math.min(TIMES, remainingRuns ?? TIMES) })
+  return fireTimes(known, { after, count: Math.min(TIMES, remainingRuns ?? TIMES) })
 }

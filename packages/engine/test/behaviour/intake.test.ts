@@ -167,3 +167,21 @@ test('SQL is refused what is no job at all', async () => {
     /no tenant nobody/,
   )
 })
+
+test('an interval has its first time when it was asked for, though a moment passes until it has its place', async () => {
+  const { kit } = await startKit()
+  const asked = kit.now()
+  const pausing = { clock: 0 }
+  const job = {
+    queue: 'q',
+    every: '1h',
+    // Read while the job is understood: as if that had taken a while.
+    get payload() {
+      if (pausing.clock++ === 0) kit.clock.advance(5)
+      return 1
+    },
+  }
+  const { nextRunAt } = await kit.jobs.create(job)
+  expect(kit.now()).not.toEqual(asked)
+  expect(nextRunAt).toEqual(asked)
+})

@@ -48,6 +48,8 @@ test('a create says what became of it, for a repeated one too', async () => {
   expect(first).toEqual({
     ...{ jobId: first.jobId, deduplicated: false, status: 'active' },
     nextRunAt: new Date(kit.clock.now() + HOUR),
+    ...{ understoodAs: expect.stringContaining('01:00'), expression: '2026-01-01T01:00:00Z', timezone: 'UTC' },
+    times: [{ utc: '2026-01-01T01:00:00Z', local: '2026-01-01T01:00:00+00:00' }],
   })
   expect(await own.jobs.create({ ...job, idempotencyKey: 'k' })).toEqual({ ...first, deduplicated: true })
   expect((await refusalOf(own.jobs.create({ ...job, idempotencyKey: 'a' }, { idempotencyKey: 'b' }))).code).toBe(

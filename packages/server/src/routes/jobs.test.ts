@@ -2,7 +2,7 @@ import type { JobInput } from '@belfry/engine'
 import type { Static } from 'typebox'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Api, type Call, startApi } from '../../test/api.ts'
-import { job } from '../schemas/job.ts'
+import { describedJob } from '../schemas/job.ts'
 import { jobInput } from '../schemas/job-input.ts'
 
 let api: Api
@@ -26,7 +26,15 @@ test('the flat sketch works as it stands: create with a key, the same again, can
   const sketch = { runAt: LATER, payloadRef: 'elsewhere/1', idempotencyKey: 'sketch-1' }
   const first = await call<{ jobId: string }>('POST /v1/jobs', sketch)
   expect(first.status).toBe(201)
-  expect(first.body).toEqual({ jobId: expect.any(String), status: 'active', nextRunAt: '2096-01-01T00:00:00.000Z' })
+  expect(first.body).toEqual({
+    jobId: expect.any(String),
+    status: 'active',
+    nextRunAt: '2096-01-01T00:00:00.000Z',
+    understoodAs: expect.stringContaining('2096'),
+    expression: LATER,
+    timezone: 'UTC',
+    times: [{ utc: LATER, local: '2096-01-01T00:00:00+00:00' }],
+  })
   expect(first.headers.get('location')).toBe(`/v1/jobs/${first.body.jobId}`)
   const again = await call('POST /v1/jobs', sketch)
   expect(again.status).toBe(200)
@@ -61,7 +69,7 @@ test('a job with a cron and no target goes to the queue default, and is read as 
     lastRun: null,
     version: 1,
   })
-  expect(Object.keys(read.body).sort()).toEqual(Object.keys(job.properties).sort())
+  expect(Object.keys(read.body).sort()).toEqual(Object.keys(describedJob.properties).sort())
 })
 
 test('an HTTP job is stored, read back and told from one for workers', async () => {

@@ -2,10 +2,10 @@ import { BelfryError, type CreatedJob, type JobInput } from '@belfry/engine'
 import { type Static, Type } from 'typebox'
 import type { App } from '../app.ts'
 import { etagOf } from '../etag.ts'
-import { jobJson } from '../job-json.ts'
+import { describedJobJson, jobJson } from '../job-json.ts'
 import type { Limiter } from '../rate-limit.ts'
 import { jobParams } from '../schemas/ids.ts'
-import { createdJob, job } from '../schemas/job.ts'
+import { createdJob, describedJob, job } from '../schemas/job.ts'
 import { jobFilter } from '../schemas/job-filter.ts'
 import { jobInput } from '../schemas/job-input.ts'
 import { pageOf, pageQuery } from '../schemas/page.ts'
@@ -30,7 +30,7 @@ export function jobRoutes(app: App, limiter: Limiter): void {
         tags,
         summary: 'Create a job',
         description:
-          'Answers when the job is durable. The same request with the same idempotency key answers 200 with the job that the first one made.',
+          'Answers when the job is durable, and says what its time was understood as. The same request with the same idempotency key answers 200 with the job that the first one made.',
         headers: idempotencyHeader,
         body: judgedBelow<JobInput>(jobInput),
         response: { 201: createdJob, 200: createdJob },
@@ -67,12 +67,18 @@ export function jobRoutes(app: App, limiter: Limiter): void {
     '/v1/jobs/:jobId',
     {
       config: { scope: 'read' },
-      schema: { tags, summary: 'Read a job, wherever it is', params: jobParams, response: { 200: job } },
+      schema: {
+        tags,
+        summary: 'Read a job, wherever it is',
+        description: 'Says also when it runs: in words, and the next times.',
+        params: jobParams,
+        response: { 200: describedJob },
+      },
     },
     async ({ tenant, params }, reply) => {
       const found = await tenant.jobs.get(params.jobId)
       reply.header('etag', etagOf(found.version))
-      return jobJson(found)
+      return describedJobJson(found)
     },
   )
 }
@@ -84,8 +90,8 @@ export function refuseTenant(body: object, path = 'tenant'): void {
   throw new BelfryError('invalid_job', `${path}: ${message}`, { complaints: [{ path, message }] })
 }
 
-function createdJson({ jobId, status, nextRunAt, deduplicated }: CreatedJob): Static<typeof createdJob> {
-  return deduplicated ? { jobId, status, nextRunAt, deduplicated } : { jobId, status, nextRunAt }
+function createdJson({ deduplicated, ...created }: CreatedJob): Static<typeof createdJob> {
+  return deduplicated ? { ...created, deduplicated } : created
 }
 
 /** The header may be written as a structured field, in quotes. */

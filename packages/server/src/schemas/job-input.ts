@@ -1,20 +1,9 @@
 import { Type } from 'typebox'
 import { httpTarget } from './http-target.ts'
+import { SCHEDULE_INPUT } from './schedule.ts'
 
 const text = (description: string, ...examples: string[]) =>
   Type.Optional(Type.String({ description, ...(examples.length > 0 ? { examples } : {}) }))
-const when = (description: string, ...examples: string[]) => text(description, ...examples)
-
-const WHEN = {
-  runAt: when('Once, at this instant. At most 100 years ahead.', '2026-12-01T09:00:00Z'),
-  delay: when('Once, after this time.', '10m', 'PT10M'),
-  cron: when('Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `@daily` and friends.', '0 9 * * 1-5'),
-  every: when('Again and again, at this interval from `startAt` on.', 'PT15M', '10s', 'P1M'),
-  timezone: text('IANA zone of `cron` and of date intervals; default UTC.', 'Europe/Berlin'),
-  startAt: text('No run of a recurring job before this.', '2026-12-01T00:00:00Z'),
-  endAt: text('No run of a recurring job from this on.', '2027-12-01T00:00:00Z'),
-  maxRuns: Type.Optional(Type.Integer({ minimum: 1, description: 'How often a recurring job runs in all.' })),
-}
 
 const backoff = Type.Object(
   {
@@ -52,20 +41,6 @@ const POLICIES = {
       description: 'Higher first; one level is a head start of 30 s.',
     }),
   ),
-  overlap: Type.Optional(
-    Type.Enum(['allow', 'skip'], { default: 'skip', description: 'When a run of a recurring job is still alive.' }),
-  ),
-  catchUp: Type.Optional(
-    Type.Object(
-      {
-        policy: Type.Optional(Type.Enum(['latest', 'all', 'none'], { default: 'latest' })),
-        window: text('How far back; default 1 h.', '1h'),
-        max: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 1_000 })),
-      },
-      { additionalProperties: false, description: 'What a recurring job makes up for after an outage.' },
-    ),
-  ),
-  jitter: text('Delays each run by a stable offset of up to this, to spread load.', '10s'),
   startDeadline: text('A run that has not started this long after its nominal time is skipped.', '5m'),
   delivery: Type.Optional(
     Type.Enum(['at_least_once', 'at_most_once'], {
@@ -77,7 +52,7 @@ const POLICIES = {
 
 /** Every field of a job but its key. */
 const DEFINITION = {
-  ...WHEN,
+  ...SCHEDULE_INPUT,
   http: Type.Optional(httpTarget),
   queue: Type.Optional(
     Type.String({
@@ -118,11 +93,12 @@ const KEY = {
 }
 
 const RULES =
-  'Exactly one of `runAt`, `delay`, `cron` and `every`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least.'
+  'Exactly one of `runAt`, `delay`, `cron`, `every` and `when`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least.'
 
 const EXAMPLES = [
   { every: '10s', http: { url: 'https://example.com/hooks/tick', method: 'POST' } },
   { name: 'daily-digest', cron: '0 9 * * 1-5', timezone: 'Europe/Berlin', queue: 'emails', payload: { list: 'all' } },
+  { when: 'every weekday at 9am', timezone: 'Europe/Berlin', exclude: ['2026-12-25'], queue: 'emails' },
   { runAt: '2026-12-01T09:00:00Z', payloadRef: 'pl_019a2f5e7c10', idempotencyKey: 'order-4711' },
 ]
 

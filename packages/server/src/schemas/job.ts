@@ -2,25 +2,13 @@ import { Type } from 'typebox'
 import { httpTarget } from './http-target.ts'
 import { jobId, runId } from './ids.ts'
 import { instant, nullable } from './page.ts'
+import { DESCRIPTION, schedule } from './schedule.ts'
 
 export const jobStatus = Type.Enum(['active', 'paused', 'completed', 'canceled', 'succeeded', 'failed'], {
   type: 'string',
   description:
     'A one-off is active or paused, then succeeded, failed or canceled; a recurring job active or paused, then completed or canceled.',
 })
-
-const schedule = Type.Object(
-  {
-    runAt: Type.Optional(instant('Of a one-off.')),
-    cron: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
-    every: Type.Optional(Type.String()),
-    timezone: Type.Optional(Type.String()),
-    startAt: Type.Optional(instant('The first instant that may fire; of an interval, where it is counted from.')),
-    endAt: Type.Optional(instant('The first instant that may no longer fire.')),
-    catchUp: Type.Optional(Type.Object({ policy: Type.String(), window: Type.String(), max: Type.Integer() })),
-  },
-  { description: 'When it runs; null: at once.' },
-)
 
 const retry = Type.Object(
   {
@@ -40,39 +28,49 @@ const retry = Type.Object(
   { description: 'As it was given; null: the default.' },
 )
 
-export const job = Type.Object(
-  {
-    jobId,
-    tenant: Type.String(),
-    name: nullable(Type.String()),
-    status: jobStatus,
-    schedule: nullable(schedule),
-    http: nullable(httpTarget),
-    queue: Type.String(),
-    priority: Type.Integer(),
-    payload: Type.Unknown(),
-    payloadRef: nullable(Type.String()),
-    labels: Type.Record(Type.String(), Type.String()),
-    retry: nullable(retry),
-    timeout: Type.String({ examples: ['PT5M'] }),
-    nextRunAt: nullable(instant('The nominal time to come; null while paused or running.')),
-    lastRun: nullable(
-      Type.Object({
-        id: runId,
-        status: Type.String(),
-        finishedAt: instant('When it ended.'),
-        failureClass: nullable(Type.String()),
-        error: nullable(Type.String()),
-      }),
-    ),
-    version: Type.Integer({ description: 'Raised by every change; also the ETag.' }),
-    createdAt: instant('When it was created.'),
-    updatedAt: instant('When it was last changed.'),
-    pausedAt: nullable(instant('Since when it is paused.')),
-    pausedReason: nullable(Type.String()),
-  },
-  { title: 'Job' },
-)
+const JOB = {
+  jobId,
+  tenant: Type.String(),
+  name: nullable(Type.String()),
+  status: jobStatus,
+  schedule: nullable(schedule),
+  http: nullable(httpTarget),
+  queue: Type.String(),
+  priority: Type.Integer(),
+  payload: Type.Unknown(),
+  payloadRef: nullable(Type.String()),
+  labels: Type.Record(Type.String(), Type.String()),
+  retry: nullable(retry),
+  timeout: Type.String({ examples: ['PT5M'] }),
+  nextRunAt: nullable(instant('The nominal time to come; null while paused or running.')),
+  lastRun: nullable(
+    Type.Object({
+      id: runId,
+      status: Type.String(),
+      finishedAt: instant('When it ended.'),
+      failureClass: nullable(Type.String()),
+      error: nullable(Type.String()),
+    }),
+  ),
+  version: Type.Integer({ description: 'Raised by every change; also the ETag.' }),
+  createdAt: instant('When it was created.'),
+  updatedAt: instant('When it was last changed.'),
+  pausedAt: nullable(instant('Since when it is paused.')),
+  pausedReason: nullable(Type.String()),
+}
+
+export const job = Type.Object(JOB, { title: 'Job' })
+
+export const describedJob = Type.Object({ ...JOB, ...DESCRIPTION }, { title: 'DescribedJob' })
+
+const hint = Type.Object({
+  code: Type.String({ description: '`crowded_second`: a thousand jobs or more are due in the same second.' }),
+  message: Type.String(),
+  suggestion: Type.Record(Type.String(), Type.String(), {
+    description: 'Fields of a job that would be better.',
+    examples: [{ jitter: 'PT30S' }],
+  }),
+})
 
 export const createdJob = Type.Object(
   {
@@ -80,6 +78,10 @@ export const createdJob = Type.Object(
     status: jobStatus,
     nextRunAt: nullable(instant('When it runs next.')),
     deduplicated: Type.Optional(Type.Literal(true, { description: 'The same request made the job earlier.' })),
+    ...DESCRIPTION,
+    hints: Type.Optional(
+      Type.Array(hint, { description: 'What would be better, if there is something; the job is made all the same.' }),
+    ),
   },
   { title: 'CreatedJob' },
 )

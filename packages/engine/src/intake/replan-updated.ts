@@ -15,7 +15,7 @@ import { type CalendarReader, calendarsOf, resolveFor } from './resolve-when.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import type { RecurringWhen } from './understand-recurring.ts'
 
-export interface ReplanDeps {
+export interface ReplanUpdatedDeps {
   schedules: Schedules
   calendars: CalendarReader
 }
@@ -28,9 +28,9 @@ const MAX_COUNTED = 10_000
  * The timer of a job that was changed, in the transaction that holds it. What was due has been decided under the old
  * definition, so the new one begins now; a schedule that stays the same keeps the nominal time that it waits for.
  */
-export async function replanJob(
+export async function replanUpdated(
   tx: Transaction,
-  deps: ReplanDeps,
+  deps: ReplanUpdatedDeps,
   { job, timer, understood, now }: { job: JobRow; timer: LockedTimer; understood: UnderstoodJob; now: Instant },
 ): Promise<LockedTimer> {
   const { when } = understood
@@ -43,7 +43,8 @@ export async function replanJob(
   }
   if (timer.scheduleId === null)
     throw new BelfryError('invalid_job', 'a one-off cannot become recurring: cancel it and create anew')
-  const spec = resolveFor(when.schedule, job.jobId, await deps.calendars.read(job.tenantId, calendarsOf(when)))
+  const calendars = await deps.calendars.read(job.tenantId, calendarsOf(when))
+  const spec = resolveFor(when.schedule, { jobId: job.jobId, calendars, from: now })
   const { id, schedule } = deps.schedules.of(spec)
   const jitterMs = jitterOf(job.jobId, when.jitterMs)
   const kept = {
@@ -63,7 +64,7 @@ export async function replanJob(
 /** Nominal times of the old schedule that nobody decided are not forgotten with it. */
 async function closeOld(
   tx: Transaction,
-  { schedules }: ReplanDeps,
+  { schedules }: ReplanUpdatedDeps,
   timer: LockedTimer,
   { isPaused, now }: { isPaused: boolean; now: Instant },
 ): Promise<void> {
