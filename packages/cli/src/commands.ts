@@ -1,4 +1,8 @@
 import type { Command } from './command/command.ts'
+import { cancelBackfill } from './commands/backfill/cancel.ts'
+import { createBackfill } from './commands/backfill/create.ts'
+import { getBackfill } from './commands/backfill/get.ts'
+import { listBackfills } from './commands/backfill/list.ts'
 import { deleteCalendar } from './commands/calendars/delete.ts'
 import { getCalendar } from './commands/calendars/get.ts'
 import { listCalendars } from './commands/calendars/list.ts'
@@ -53,6 +57,10 @@ export const COMMANDS: readonly Command[] = [
   importCrontab,
   importK8sCronJob,
   importEventBridge,
+  createBackfill,
+  listBackfills,
+  getBackfill,
+  cancelBackfill,
   listRuns,
   getRun,
   retryRun,

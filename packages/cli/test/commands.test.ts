@@ -152,6 +152,22 @@ test('one run may be triggered with a payload of its own, beside another that is
   expect(await json(['runs', 'get', runId])).toMatchObject({ cause: 'trigger', payload: { n: 2 } })
 })
 
+test('the times of a schedule that have passed are looked at, run, watched and canceled', async () => {
+  await belfry(['jobs', 'create', '--name', 'yearly', '--queue', 'past', '--cron', '0 0 1 1 *', '--payload', '1'])
+  const range = ['--from', '2020-01-01T00:00:00Z', '--to', '2023-01-01T00:00:00Z']
+  const dry = await belfry(['backfill', 'create', 'yearly', ...range, '--dry-run'])
+  expect(dry.out).toMatch(/^would run +3\nleft out +0\n/)
+  const made = await json(['backfill', 'create', 'yearly', ...range, '--concurrency', '2'])
+  const created = async () => (await json(['backfill', 'get', made.backfillId])).counts.created
+  await expect.poll(created, { timeout: 50_000 }).toBe(1)
+  expect((await belfry(['backfill', 'list', 'yearly'], { width: 200 })).out).toMatch(/running +1 of 3/)
+  expect((await belfry(['backfill', 'cancel', made.backfillId])).out).toBe(
+    `backfill ${made.backfillId} is canceled, with 1 of 3 times run\n`,
+  )
+  expect((await belfry(['backfill', 'get', made.backfillId])).out).toMatch(/status +canceled\n/)
+  await expect(belfry(['backfill', 'create', 'yearly', '--from', '2020-01-01T00:00:00Z'])).rejects.toThrow(/--to/)
+})
+
 test('a refusal says all that is wrong, with what would be right', async () => {
   await expect(
     belfry(['jobs', 'create', '--queue', 'q', '--cron', 'whenever', '--timezone', 'Europe/Berln']),

@@ -80,6 +80,37 @@ export interface Run extends RunSummary {
   attempts: Attempt[]
 }
 
+export interface Backfill {
+  backfillId: string
+  jobId: string
+  status: string
+  from: string
+  to: string
+  position: string
+  concurrency: number
+  counts: {
+    total: number
+    created: number
+    leftOut: number
+    running: number
+    succeeded: number
+    failed: number
+    canceled: number
+  }
+  createdBy: string
+  createdAt: string
+  endedAt: string | null
+}
+
+export interface BackfillPreview {
+  count: number
+  leftOut: number
+  times: { first: string[]; last: string[] }
+  from: string
+  to: string
+  notes: string[]
+}
+
 export interface DeadLetter {
   runId: string
   jobId: string
