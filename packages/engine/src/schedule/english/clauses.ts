@@ -51,10 +51,15 @@ export interface Bounds {
   isOnce?: true
 }
 
+/**
+ * `starting` says when it begins and may say at which time of day; `counted from` is the first fire time, whatever the clock
+ * says; `not before` and `until` only bound.
+ */
+export type BoundRole = 'starting' | 'counted from' | 'bounding'
+
 export interface Bound {
   token: Token
-  /** `counted from`: the first fire time, whatever the clock says. */
-  isAnchor: boolean
+  role: BoundRole
   /** Absent: only a time was said. */
   day?: NamedDay
   offset?: Amount

@@ -16,7 +16,7 @@ const NEXT: Record<ClockUnit, string> = { second: 'a minute', minute: 'an hour',
  * :45. Anything else is elapsed time from a first moment. Within a window it is counted from the window's start.
  */
 export function clockFrequency(recurrence: Recurrence, unit: ClockUnit): Meaning {
-  const { words, clauses, frequency, today, start } = recurrence
+  const { words, clauses, frequency, today, start, begun } = recurrence
   if (clauses.times !== undefined) {
     throw words.refuse(
       clauses.times.token,
@@ -32,12 +32,18 @@ export function clockFrequency(recurrence: Recurrence, unit: ClockUnit): Meaning
   const days = daysOf(recurrence)
   const onClock = count < WHOLE[unit] && WHOLE[unit] % count === 0
   if (clauses.window !== undefined) return { cron: windowed(recurrence, days, { unit, stepMs, onClock }) }
-  const isOffGrid = start?.timeMs !== undefined && start.timeMs % stepMs !== 0
+  const isOffGrid = begun?.timeMs !== undefined && begun.timeMs % stepMs !== 0
   if (onClock && (!isOffGrid || clauses.minutes !== undefined)) {
     return { cron: expressions(recurrence, days ?? [ANY_DAY], [onTheClock(recurrence, unit)]) }
   }
   if (clauses.minutes !== undefined)
     throw words.refuse(clauses.minutes.token, `needs a frequency that divides ${NEXT[unit]}`)
+  if (days !== undefined && onClock) {
+    throw words.refuse(
+      frequency.token,
+      `stays on the clock where days narrow it, and the start does not: say "not before"`,
+    )
+  }
   if (days !== undefined) {
     throw words.refuse(
       frequency.token,
@@ -48,11 +54,11 @@ export function clockFrequency(recurrence: Recurrence, unit: ClockUnit): Meaning
 }
 
 /** The days that narrow it, if any do. */
-function daysOf({ words, clauses, start }: Recurrence): CronDays[] | undefined {
+function daysOf({ words, clauses, begun }: Recurrence): CronDays[] | undefined {
   const { weekdays, monthDays, months } = clauses
   const token = weekdays?.token ?? monthDays?.token ?? months?.token
   if (token === undefined) return undefined
-  return cronDays(words, clauses, { token, count: 1, unit: 'day' }, start)
+  return cronDays(words, clauses, { token, count: 1, unit: 'day' }, begun)
 }
 
 function onTheClock({ words, clauses, frequency }: Recurrence, unit: ClockUnit): CronTime {

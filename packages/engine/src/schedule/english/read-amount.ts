@@ -18,7 +18,7 @@ const MAX_MONTHS = 1_200
 
 /** Whether an amount such as `10 minutes` or `half an hour` begins here. */
 export function isAmount(words: Words): boolean {
-  if (words.is('half')) return UNITS.has(words.word(1)) || UNITS.has(words.word(2))
+  if (words.is('half')) return UNITS.has(words.word(['a', 'an'].includes(words.word(1)) ? 2 : 1))
   return (words.peek()?.kind === 'number' || NUMBERS.has(words.word())) && UNITS.has(words.word(1))
 }
 

@@ -1,4 +1,4 @@
-import type { Bound, Bounds } from './clauses.ts'
+import type { Bound, BoundRole, Bounds } from './clauses.ts'
 import { isAmount, readAmount } from './read-amount.ts'
 import { comingMonthDays, isMonthDay, monthDayIn, readMonthDays, readMonths, readWeekdays } from './read-days.ts'
 import { type NamedDay, readNamedDay } from './read-named-day.ts'
@@ -8,10 +8,13 @@ import { NUMBERS } from './vocabulary.ts'
 import type { Words } from './words.ts'
 
 const MAX_RUNS = 2_147_483_647
-const BEGIN = ['starting', 'beginning', 'counted']
+const BEGIN = ['starting', 'beginning', 'counted', 'not']
 const END = ['until', 'till', 'ending', 'before']
 
-/** Reads `starting …`, `until …`, `for 10 times`, `for 2 weeks` if one begins here. */
+const REQUIRED: Record<string, string> = { counted: 'from', not: 'before' }
+const ROLES: Record<string, BoundRole> = { counted: 'counted from', not: 'bounding' }
+
+/** Reads `starting …`, `not before …`, `until …`, `for 10 times`, `for 2 weeks` if one begins here. */
 export function readBound(words: Words, bounds: Bounds, today: Today): boolean {
   if (words.is(...BEGIN)) setStart(words, bounds, today)
   else if (words.is(...END)) setEnd(words, bounds, today)
@@ -31,8 +34,11 @@ function isTimes(words: Words): boolean {
 export function setStart(words: Words, bounds: Bounds, today: Today): void {
   const token = words.take()
   if (bounds.start !== undefined) throw words.refuse(token, 'is one start too many')
-  words.accept('from', 'on', 'at')
-  bounds.start = { ...readMoment(words, today), token, isAnchor: token.word === 'counted' }
+  const joint = REQUIRED[token.word]
+  if (joint !== undefined && !words.is(joint)) throw words.unexpected(`"${joint}"`)
+  words.accept('from', 'before')
+  words.accept('on', 'at')
+  bounds.start = { ...readMoment(words, today), token, role: ROLES[token.word] ?? 'starting' }
 }
 
 export function setEnd(words: Words, bounds: Bounds, today: Today): void {
@@ -43,7 +49,7 @@ export function setEnd(words: Words, bounds: Bounds, today: Today): void {
   if (end.day === undefined && end.offset === undefined) {
     throw words.refuse(token, 'needs a day: a time of every day is said as "between 9:00 and 17:00"')
   }
-  bounds.end = { ...end, token, isAnchor: false }
+  bounds.end = { ...end, token, role: 'bounding' }
 }
 
 function setLength(words: Words, bounds: Bounds): void {
@@ -77,7 +83,7 @@ function setCount(words: Words, bounds: Bounds): void {
 }
 
 /** A day, a time, or both: `tomorrow`, `2026-12-01 at 9`, `in 2 hours`, `monday`. */
-function readMoment(words: Words, today: Today): Omit<Bound, 'token' | 'isAnchor'> {
+function readMoment(words: Words, today: Today): Omit<Bound, 'token' | 'role'> {
   const token = words.accept('now')
   if (token !== undefined) return { offset: { months: 0, days: 0, ms: 0, token } }
   if (words.accept('in')) return { offset: readAmount(words) }

@@ -70,10 +70,11 @@ function isReadBy(reader: (text: string) => unknown, text: string): boolean {
 
 function recurring({ words, groups, bounds, today }: Reading): UnderstoodText {
   const { start, endAt, maxRuns } = resolveBounds(words, bounds, today)
+  const begun = start?.role === 'starting' ? start : undefined
   const meanings = groups.map((clauses) => {
     const frequency = frequencyOf(clauses)
     if (frequency === undefined) throw words.refuse(tokenOf(clauses), 'begins one moment beside something that recurs')
-    return recurringOf({ words, clauses, frequency, today, start })
+    return recurringOf({ words, clauses, frequency, today, start, begun })
   })
   const [first] = meanings
   const rest = { ...(endAt === undefined ? {} : { endAt }), ...(maxRuns === undefined ? {} : { maxRuns }) }

@@ -16,6 +16,8 @@ export interface Recurrence {
   frequency: Frequency
   today: Today
   start: Start | undefined
+  /** The start, if it also says on which day or at which time where nothing else does. */
+  begun: Start | undefined
 }
 
 /** Nobody says more at once; an odd step over a long window would make dozens. */

@@ -23,7 +23,7 @@ export function frequencyOf({ frequency, weekdays, scope, months, window, minute
 export function recurringOf(recurrence: Recurrence): Meaning {
   const { words, clauses, frequency } = recurrence
   complainAboutOnce(recurrence)
-  if (recurrence.start?.isAnchor) return anchored(recurrence, recurrence.start)
+  if (recurrence.start?.role === 'counted from') return anchored(recurrence, recurrence.start)
   const { unit } = frequency
   if (unit === 'second' || unit === 'minute' || unit === 'hour') return clockFrequency(recurrence, unit)
   const clock = clauses.window ?? clauses.minutes
@@ -34,7 +34,7 @@ export function recurringOf(recurrence: Recurrence): Meaning {
     ? {
         cron: expressions(
           recurrence,
-          cronDays(words, clauses, frequency, recurrence.start),
+          cronDays(words, clauses, frequency, recurrence.begun),
           fixedTimes(times(recurrence)),
         ),
       }
@@ -63,20 +63,20 @@ function complainAboutOnce({ words, clauses }: Recurrence): void {
 }
 
 /** Days and weeks beyond one have no place in a cron expression; months have if they divide the year. */
-function isCron({ clauses, frequency: { unit, count }, start }: Recurrence): boolean {
+function isCron({ clauses, frequency: { unit, count }, begun }: Recurrence): boolean {
   if (unit === 'day' || unit === 'week' || unit === 'year') return count === 1
   const months = unit === 'quarter' ? count * 3 : count
   if (months >= 12 || 12 % months !== 0) return false
   // An interval knows what becomes of the 31st in February, a cron expression leaves it out.
-  return clauses.monthDays !== undefined || start?.day === undefined || dateOf(start.day).date <= 28
+  return clauses.monthDays !== undefined || begun?.day === undefined || dateOf(begun.day).date <= 28
 }
 
 /** Times of day; without any the start of the day, or the time at which it shall start. */
-function times({ words, clauses, start }: Recurrence): number[] {
+function times({ words, clauses, begun }: Recurrence): number[] {
   const { part } = clauses
   if (clauses.times === undefined) {
     if (part !== undefined) throw words.refuse(part.token, 'needs a time: say "at 8:00"')
-    return [Math.floor((start?.timeMs ?? 0) / 1_000) * 1_000]
+    return [Math.floor((begun?.timeMs ?? 0) / 1_000) * 1_000]
   }
   return clauses.times.list.map((time) => {
     const { ms } = part === undefined ? time : inPart(words, time, part.part)
@@ -113,13 +113,13 @@ function interval(recurrence: Recurrence): Meaning {
 }
 
 /** The days on which the interval may begin, soonest first. */
-function firstDays({ words, clauses, frequency: { unit }, start }: Recurrence, from: number): number[] {
+function firstDays({ words, clauses, frequency: { unit }, begun }: Recurrence, from: number): number[] {
   const { weekdays, monthDays, dates } = clauses
   if (unit === 'day' || unit === 'week') {
     const beside = monthDays ?? dates ?? (unit === 'day' ? weekdays : undefined)
     if (beside !== undefined) throw words.refuse(beside.token, `cannot narrow an interval of ${unit}s`)
     if (unit === 'day') return [from, from + 1, from + 2]
-    const [weekday = start?.day === undefined ? 1 : weekdayOf(start.day), second] = weekdays?.days ?? []
+    const [weekday = begun?.day === undefined ? 1 : weekdayOf(begun.day), second] = weekdays?.days ?? []
     if (second !== undefined)
       throw words.refuse(weekdays?.token ?? (dates as never), 'begins several days: such an interval has one')
     const first = weekdayFrom(from, weekday)
@@ -127,8 +127,8 @@ function firstDays({ words, clauses, frequency: { unit }, start }: Recurrence, f
   }
   if (weekdays !== undefined) throw words.refuse(weekdays.token, 'cannot narrow an interval of months')
   return unit === 'year' && monthDays === undefined
-    ? yearlyDays(words, clauses, start, from)
-    : monthlyDays(words, clauses, start, from)
+    ? yearlyDays(words, clauses, begun, from)
+    : monthlyDays(words, clauses, begun, from)
 }
 
 function yearlyDays(words: Words, { dates }: Clauses, start: Start | undefined, from: number): number[] {

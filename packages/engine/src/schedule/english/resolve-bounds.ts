@@ -1,6 +1,6 @@
 import type { Instant } from '../../runtime/clock.ts'
 import { DAY_MS } from '../duration.ts'
-import type { Bound, Bounds } from './clauses.ts'
+import type { Bound, BoundRole, Bounds } from './clauses.ts'
 import type { Amount } from './read-amount.ts'
 import type { NamedDay } from './read-named-day.ts'
 import { inPart, type TimeOfDay } from './read-time-of-day.ts'
@@ -14,8 +14,7 @@ export interface Start {
   day?: Day
   /** Absent: only a day was said. */
   timeMs?: number
-  /** All others are counted from it. */
-  isAnchor: boolean
+  role: BoundRole
 }
 
 export interface ResolvedBounds {
@@ -30,7 +29,7 @@ export function resolveBounds(
   today: Today,
 ): ResolvedBounds {
   const resolved: ResolvedBounds = {}
-  if (start !== undefined) resolved.start = { ...startOf(words, start, today), isAnchor: start.isAnchor }
+  if (start !== undefined) resolved.start = { ...startOf(words, start, today), role: start.role }
   const from = resolved.start?.at ?? today.now
   if (end !== undefined) resolved.endAt = endOf(words, end, today, Math.max(from, today.now))
   if (length !== undefined) resolved.endAt = after(today, from, length)
@@ -56,7 +55,7 @@ export function timeMsOf(words: Words, day: NamedDay | undefined, time: TimeOfDa
   return day?.part === undefined ? time.ms : inPart(words, time, day.part).ms
 }
 
-function startOf(words: Words, { day, offset, time }: Bound, today: Today): Omit<Start, 'isAnchor'> {
+function startOf(words: Words, { day, offset, time }: Bound, today: Today): Omit<Start, 'role'> {
   if (offset !== undefined) return exactly(today, after(today, today.now, offset))
   if (day?.time !== undefined && 'instant' in day.time) return exactly(today, day.time.instant)
   const timeMs = timeMsOf(words, day, time)
@@ -71,7 +70,7 @@ function startOf(words: Words, { day, offset, time }: Bound, today: Today): Omit
   return { at: instantAt(today, chosen, timeMs ?? 0), day: chosen, ...(timeMs === undefined ? {} : { timeMs }) }
 }
 
-function exactly(today: Today, at: Instant): Omit<Start, 'isAnchor'> {
+function exactly(today: Today, at: Instant): Omit<Start, 'role'> {
   const local = today.zone.localOf(at)
   const day = Math.floor(local / DAY_MS)
   return { at, day, timeMs: local - day * DAY_MS }

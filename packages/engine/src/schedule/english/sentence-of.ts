@@ -43,7 +43,7 @@ const OVERLAP = {
 function cronParts({ cron, startAt, timezone }: CronSpec): string[] {
   const phrases = merged([cron].flat().map(readExpression)).map(expressionText)
   const parts = [phrases.join('; and ')]
-  if (startAt !== undefined) parts.push(`starting on ${momentText(startAt, timezone)}`)
+  if (startAt !== undefined) parts.push(`not before ${momentText(startAt, timezone)}`)
   return parts
 }
 
