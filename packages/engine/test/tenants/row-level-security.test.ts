@@ -7,7 +7,7 @@ import { silentLogger } from '../../src/runtime/logger.ts'
 import { Reader } from '../../src/store/reader.ts'
 import { ensureReaderRole } from '../../src/store/reader-role.ts'
 import { allStatements, renderFor, type Statement } from '../../src/store/statement.ts'
-import { MINUTE, startKit } from '../behaviour/kit.ts'
+import { at, MINUTE, startKit } from '../behaviour/kit.ts'
 import { createDatabase } from '../database.ts'
 import '../../src/audit/list-changes.sql.ts'
 
@@ -32,10 +32,11 @@ async function setup() {
     await view.jobs.create({ queue: `fails-${tenant}`, ...once })
     await view.jobs.create({ queue: 'idle' })
     await view.jobs.create({ queue: 'idle', delay: '1h', idempotencyKey: 'k' })
-    const { jobId } = await view.jobs.create({ queue: 'idle', cron: '* * * * *', labels: { team: tenant } })
+    const { jobId } = await view.jobs.create({ queue: 'idle', cron: '* * * * *', overlap: 'allow', labels: { team: tenant } })
     await view.jobs.pause(jobId)
     t.kit.clock.advance(2 * MINUTE)
     await view.jobs.resume(jobId)
+    await view.backfills.create(jobId, { from: at(-5 * MINUTE), to: at(0) })
     await t.query(
       `insert into receipts (holder, leased_at, lease_until, tenant_id, queue_id, one_off, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms, shards, priorities, causes)
        select 1, now(), 'infinity', id, 1, true, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}' from tenants where name = $1`,
@@ -50,6 +51,7 @@ async function setup() {
       [tenant],
     )
     await view.workers.put('w', { queues: ['idle'] })
+    await view.calendars.put('holidays', { days: ['2026-12-25'] })
     await view.secrets.put('token', 'x')
     await view.payloads.put(Buffer.from('x'), 'text/plain')
     await view.signingKeys.list()
@@ -79,6 +81,9 @@ async function setup() {
 const READABLE = [
   'attempt_logs',
   'attempts',
+  'backfill_runs',
+  'backfills',
+  'calendars',
   'checkpoints',
   'dead_letters',
   'job_changes',
@@ -138,6 +143,10 @@ test('a look-up that forgot its condition still shows nothing of others', async 
   const [letter] = await t.query<{ job_id: string; shard: number; at: string }>(
     'select job_id, shard, extract(epoch from nominal_at) * 1000 as at from dead_letters where tenant_id = 2',
   )
+  const [backfill] = await t.query<{ id: string; job_id: string; shard: number; at: string }>(
+    `select b.id, b.job_id, b.shard, extract(epoch from o.nominal_at) * 1000 as at
+     from backfills b join backfill_runs o on o.backfill_id = b.id where b.tenant_id = 2`,
+  )
   const [inf, last] = [Number.POSITIVE_INFINITY, 'ffffffff-ffff-ffff-ffff-ffffffffffff']
   const first = '00000000-0000-0000-0000-000000000000'
   const job = [foreign?.shard, foreign?.id]
@@ -162,10 +171,13 @@ test('a look-up that forgot its condition still shows nothing of others', async 
     list_queues: [1, '', null, 100],
     list_changes: [1, 0, foreign?.id, 0, 0, 100],
     created_job: [...job, 1, 0],
+    get_backfill: [backfill?.shard, backfill?.id, 1],
+    list_backfills_of_job: [backfill?.shard, backfill?.job_id, 1, last, 100],
+    backfill_of_run: [backfill?.shard, backfill?.job_id, Number(backfill?.at)],
   }
   const { rows: theirs } = await t.pool.query(
     `select id::text from jobs where tenant_id = 2 union select job_id::text from specs where tenant_id = 2
-     union select job_id::text from attempts where tenant_id = 2`,
+     union select job_id::text from attempts where tenant_id = 2 union select id::text from backfills where tenant_id = 2`,
   )
   const foreignIds = theirs.map((row) => row.id as string)
   for (const [name, values] of Object.entries(calls)) {
