@@ -21,7 +21,7 @@ const LOCK = statement(
 const PUT = statement(
   'put_calendar',
   `insert into belfry.calendars as c (tenant_id, name, days, weekend, version, replanned, updated_at)
-   select $1, $2, $3::json, $4::smallint[], 1, 0, to_timestamp($5::float8 / 1000)
+   select $1, $2, $3::json, $4::smallint[], 1, $6, to_timestamp($5::float8 / 1000)
    where (select count(*) from belfry.calendars o where o.tenant_id = $1) < ${MAX_CALENDARS}
    on conflict (tenant_id, name) do nothing returning c.version`,
 )
@@ -80,13 +80,13 @@ export async function lockCalendar(tx: Queryable, tenantId: number, name: string
   return row ? rowOf(row) : null
 }
 
-/** A new one, which nobody has been planned by. False: somebody has just made it, or there are too many. */
+/** A new one. False: somebody has just made it, or there are too many. */
 export async function putCalendar(
   tx: Queryable,
-  at: { tenantId: number; name: string; now: Instant },
+  at: { tenantId: number; name: string; now: Instant; replanned: number },
   { days, weekend }: UnderstoodCalendar,
 ): Promise<boolean> {
-  const rows = await tx.query(PUT, [at.tenantId, at.name, daysJson(days), numbers(weekend), at.now])
+  const rows = await tx.query(PUT, [at.tenantId, at.name, daysJson(days), numbers(weekend), at.now, at.replanned])
   return rows.length > 0
 }
 

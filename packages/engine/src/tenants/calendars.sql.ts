@@ -3,7 +3,7 @@ import { BelfryError } from '../errors.ts'
 import { Complaints } from '../input/complaints.ts'
 import { readWord } from '../input/read-fields.ts'
 import type { Calendar } from '../job/definition.ts'
-import type { Clock, Instant } from '../runtime/clock.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { texts } from '../store/arrays.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -19,10 +19,11 @@ import {
 } from './calendar-rows.sql.ts'
 import { type CalendarInput, calendarOf, type UnderstoodCalendar, understandCalendar } from './understand-calendar.ts'
 
+/** The transaction that wrote a row tells it from one of the same name that was deleted, which its version does not. */
 const VERSIONS = statement(
   'read_calendar_versions',
-  `select c.name, c.version, c.updated_at from unnest($2::text[]) as u (name) cross join lateral (
-     select c.name, c.version, c.updated_at from belfry.calendars c where c.tenant_id = $1 and c.name = u.name limit 1) c`,
+  `select c.name, c.version, c.written_by from unnest($2::text[]) as u (name) cross join lateral (
+     select c.name, c.version, c.xmin::text as written_by from belfry.calendars c where c.tenant_id = $1 and c.name = u.name limit 1) c`,
 )
 
 /** Calendars whose days are kept in memory; they are asked for with every job that names one. */
@@ -30,7 +31,7 @@ const MAX_REMEMBERED = 200
 
 interface Remembered {
   version: number
-  updatedAt: Instant
+  writtenBy: string
   calendar: Calendar
 }
 
@@ -56,26 +57,27 @@ export class Calendars {
     const found = new Map<string, Calendar>()
     if (names.length === 0) return found
     const { aside } = this.#deps.db
-    const rows = await aside.query<[string, number, Instant]>(VERSIONS, [tenantId, texts([...new Set(names)])])
-    for (const [name, version, updatedAt] of rows) {
+    const rows = await aside.query<[string, number, string]>(VERSIONS, [tenantId, texts([...new Set(names)])])
+    for (const [name, version, writtenBy] of rows) {
       const known = this.#remembered.get(keyOf(tenantId, name))
-      if (known?.version === version && known.updatedAt === updatedAt) {
+      if (known?.version === version && known.writtenBy === writtenBy) {
         found.set(name, known.calendar)
         continue
       }
       const row = await readCalendar(aside, tenantId, name)
-      if (row) found.set(name, this.#remember(tenantId, row))
+      if (row) found.set(name, this.#remember(tenantId, row, writtenBy))
     }
     return found
   }
 
-  #remember(tenantId: number, { name, version, updatedAt, ...row }: CalendarRow): Calendar {
+  #remember(tenantId: number, { name, version, ...row }: CalendarRow, writtenBy: string): Calendar {
     const calendar = calendarOf(row)
     const key = keyOf(tenantId, name)
     this.#remembered.delete(key)
     const [oldest] = this.#remembered.size < MAX_REMEMBERED ? [] : this.#remembered.keys()
     if (oldest !== undefined) this.#remembered.delete(oldest)
-    this.#remembered.set(key, { version, updatedAt, calendar })
+    // If it was written between the two questions, the next one asks again.
+    this.#remembered.set(key, { version, writtenBy, calendar })
     return calendar
   }
 
@@ -95,7 +97,9 @@ export class Calendars {
     const change = { tenantId, subject: 'calendar', subjectId: name, actor: by, at: now } as const
     const before = await lockCalendar(tx, tenantId, name)
     if (before === null) {
-      if (await putCalendar(tx, { tenantId, name, now }, understood)) {
+      // A job that was created while the last one of this name was deleted still has its days.
+      const replanned = (await countJobsOfCalendar(tx, tenantId, name)) > 0 ? 0 : 1
+      if (await putCalendar(tx, { tenantId, name, now, replanned }, understood)) {
         await recordChange(tx, { ...change, action: 'create', after: understood })
         return 'created'
       }
@@ -106,8 +110,8 @@ export class Calendars {
     }
     const { days, weekend } = before
     if (isSame({ days, weekend }, understood)) return 'same'
-    const isPlan = isSame(calendarOf(before), calendarOf(understood))
-    const version = isPlan ? before.version : before.version + 1
+    const hasSameDays = isSame(calendarOf(before), calendarOf(understood))
+    const version = hasSameDays ? before.version : before.version + 1
     await writeCalendar(tx, { tenantId, name, now, version }, understood)
     await recordChange(tx, { ...change, action: 'update', before: { days, weekend }, after: understood })
     return 'updated'

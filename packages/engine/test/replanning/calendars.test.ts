@@ -234,6 +234,18 @@ test('a calendar goes only when no active or paused job names it, and its change
   await expect(t.create(DAILY)).rejects.toMatchObject({ message: expect.stringContaining('there is no calendar') })
 })
 
+test('a job that outlived its calendar follows the next one of that name', async () => {
+  const t = await setup()
+  await t.put(['2026-01-01'])
+  expect(await t.stateOf(), 'nobody names a calendar before it is there').toEqual({ version: 1, replanned: 1 })
+  const jobId = await t.create(DAILY)
+  await t.query('delete from calendars')
+  await t.put(['2026-01-02'])
+  expect(await t.stateOf()).toEqual({ version: 1, replanned: 0 })
+  await replanTwice(t.node)
+  expect(await t.nextOf(jobId)).toEqual(at(1, 9))
+})
+
 test('a job whose other calendar is gone keeps its days, and does not hold up the others', async () => {
   const t = await setup()
   await t.put(['2026-01-01'])
