@@ -128,7 +128,7 @@ function itemPhrase(item: string, shape: FieldShape, noun: string): string {
       const [, from, to, step] = HASHED.exec(item) ?? []
       const range = from === undefined ? '' : ` from ${from} to ${to}`
       return step === undefined
-        ? `a ${noun} of the job's own${range}`
+        ? `${noun === 'hour' ? 'an' : 'a'} ${noun} of the job's own${range}`
         : `every ${ordinal(Number(step))} ${noun}${range} (from one of the job's own)`
     }
   }
