@@ -221,6 +221,34 @@ test('a tenant has its own jobs', async () => {
   expect((await belfry(['tenants', 'list'])).out).toMatch(/acme/)
 })
 
+test('a calendar is written from flags or a file, shown, and deleted', async () => {
+  await belfry([
+    'calendars',
+    'put',
+    'free',
+    '--day',
+    '2030-12-25',
+    '--day',
+    '2031-01-01=New Year',
+    '--weekend',
+    'sat,sun',
+  ])
+  const shown = (await belfry(['calendars', 'get', 'free'])).out
+  expect(shown).toMatch(/weekend +sun, sat/)
+  expect(shown).toMatch(/2031-01-01 +New Year/)
+  const input = 'BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20301224\nEND:VEVENT\nEND:VCALENDAR\n'
+  await belfry(['calendars', 'put', 'free', '--file', '-', '--day', '2030-12-25'], { input })
+  expect(await json(['calendars', 'get', 'free'])).toMatchObject({
+    days: [{ date: '2030-12-24' }, { date: '2030-12-25' }],
+    weekend: [],
+  })
+  await expect(belfry(['calendars', 'put', 'free', '--day', 'soon'])).rejects.toThrow(/must be a date/)
+  await expect(belfry(['calendars', 'put', 'free'])).rejects.toThrow(/give --day, --weekend or --file/)
+  expect(await lines(['calendars', 'list'])).toMatchObject([{ name: 'free', dayCount: 2 }])
+  expect((await belfry(['calendars', 'delete', 'free'])).out).toContain('free is deleted')
+  await expect(belfry(['calendars', 'get', 'free'])).rejects.toThrow(/there is no calendar free/)
+})
+
 test('the command ends with 1 when the node refuses, and says why on standard error', async () => {
   const refused = await place.run(['jobs', 'get', 'nobody'], environment)
   expect(refused).toEqual({ code: 1, out: '', said: 'belfry: there is no job called "nobody" (not_found)\n' })

@@ -1,5 +1,6 @@
 import type { Admin } from './admin.ts'
 import { Backfills } from './backfills.ts'
+import { Calendars } from './calendars.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { findEncryptionKey } from './encryption-key.ts'
@@ -61,6 +62,7 @@ export class Belfry {
   readonly runs: Runs
   readonly deadLetters: DeadLetters
   readonly backfills: Backfills
+  readonly calendars: Calendars
   /** Tenants and their keys: for whoever is above all tenants. */
   readonly admin: Admin
   readonly #engine: Engine
@@ -78,6 +80,7 @@ export class Belfry {
     this.runs = new Runs(engine)
     this.deadLetters = new DeadLetters(engine)
     this.backfills = new Backfills(engine)
+    this.calendars = new Calendars(engine)
   }
 
   /** Starts a node. Without `database` it brings its own PostgreSQL; with one that is away it waits for it. */

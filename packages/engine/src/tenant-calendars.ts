@@ -1,24 +1,7 @@
-import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './store/page.ts'
+import type { Page, PageRequest } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
-import type { CalendarDay } from './tenants/calendar-day.ts'
-import { type CalendarSummary, listCalendars, readCalendar } from './tenants/calendar-rows.sql.ts'
-import { type CalendarInput, WEEKDAYS, type Weekday } from './tenants/understand-calendar.ts'
-
-const NAME = /^[A-Za-z0-9._-]{1,128}$/
-
-export interface CalendarListItem {
-  name: string
-  dayCount: number
-  /** Weekdays that never are business days. */
-  weekend: Weekday[]
-  updatedAt: Date
-  /** Jobs that name it are still being planned by its last change. */
-  replanning: boolean
-}
-
-export interface CalendarView extends CalendarListItem {
-  days: CalendarDay[]
-}
+import { type CalendarListItem, type CalendarView, pageOfCalendars, viewOfCalendar } from './tenants/calendar-view.ts'
+import type { CalendarInput } from './tenants/understand-calendar.ts'
 
 /** A tenant's named calendars. */
 export class TenantCalendars {
@@ -29,21 +12,14 @@ export class TenantCalendars {
   }
 
   /** By name, a page at a time, without their days. */
-  async list(page: PageRequest = {}): Promise<Page<CalendarListItem>> {
-    const { fresh, caller } = this.#scope
-    const limit = limitOf(page)
-    const [after = ''] = readCursor(page, [NAME]) ?? []
-    const found = await listCalendars(fresh, caller.tenantId, after, limit + 1)
-    const items = found.slice(0, limit).map(itemOf)
-    const last = items.at(-1)
-    return { items, nextCursor: found.length > limit && last ? writeCursor([last.name]) : null }
+  list(page: PageRequest = {}): Promise<Page<CalendarListItem>> {
+    return pageOfCalendars(this.#scope.fresh, this.#scope.caller.tenantId, page)
   }
 
   async get(name: string): Promise<CalendarView> {
-    const { fresh, caller } = this.#scope
-    const found = NAME.test(name) ? await readCalendar(fresh, caller.tenantId, name) : null
+    const found = await viewOfCalendar(this.#scope.fresh, this.#scope.caller.tenantId, name)
     if (found === null) throw noSuch('calendar', name)
-    return { ...itemOf({ ...found, dayCount: found.days.length }), days: found.days }
+    return found
   }
 
   /** Makes it, or replaces all of it. The next times of jobs that name it follow within seconds. */
@@ -61,11 +37,3 @@ export class TenantCalendars {
     if (!(await engine.calendars.delete(caller.tenantId, name, caller.actor))) throw noSuch('calendar', name)
   }
 }
-
-const itemOf = ({ name, dayCount, weekend, updatedAt, version, replanned }: CalendarSummary): CalendarListItem => ({
-  name,
-  dayCount,
-  weekend: weekend.map((day) => WEEKDAYS[day] as Weekday),
-  updatedAt: new Date(updatedAt),
-  replanning: replanned < version,
-})

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { Backfills } from '../backfills.ts'
+import { Calendars } from '../calendars.ts'
 import { DeadLetters } from '../dead-letters.ts'
 import { BelfryError } from '../errors.ts'
 import type { ActiveRun } from '../executors/handlers/active-run.ts'
@@ -56,6 +57,7 @@ export class TestKit {
   readonly runs: Runs
   readonly deadLetters: DeadLetters
   readonly backfills: Backfills
+  readonly calendars: Calendars
   readonly clock: ManualClock
   readonly schema: string
   readonly #node: TestNode
@@ -78,6 +80,7 @@ export class TestKit {
     this.runs = new Runs(node.engine)
     this.deadLetters = new DeadLetters(node.engine)
     this.backfills = new Backfills(node.engine)
+    this.calendars = new Calendars(node.engine)
     this.#partitionedOn = node.clock.now()
   }
 
@@ -159,6 +162,11 @@ export class TestKit {
     await this.#node.engine.keeper.runOnce()
   }
 
+  /** Plans jobs anew whose calendars have changed. */
+  async replan(): Promise<void> {
+    for (let i = 0; i < MAX_READS; i++) if ((await this.#node.engine.replanning.calendars.runOnce()).waitMs > 0) return
+  }
+
   /** Closes leases that have expired; answers how many. It knows no grace: here the clock jumps all the time. */
   async reap(): Promise<number> {
     await this.#ensurePartitions()
@@ -178,6 +186,7 @@ export class TestKit {
   async settle({ running = 'finish' }: SettleOptions = {}): Promise<void> {
     // Who has just been given shards asks about them with its next pulse.
     await this.pulse()
+    await this.replan()
     for (let round = 0; round < MAX_ROUNDS; round++) {
       await this.pulse()
       await this.keep()
