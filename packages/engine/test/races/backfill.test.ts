@@ -93,6 +93,27 @@ test('one that is canceled while its next runs are made has them canceled too, a
   expect(await t.query('select from runs')).toEqual([])
 })
 
+test('a promoter that read the timer before a backfill made its run looks again, and lets the scheduled time wait', async () => {
+  const t = await setup()
+  const { a, b, jobId } = await start(t, 'skip', 1)
+  const timer = () => t.query('select version, nominal_at, decided_until from timers')
+  await b.readTimers()
+  const [before] = await timer()
+  await a.backfill(jobId)
+  const [raised] = await timer()
+  expect(raised).toEqual({ ...before, version: Number(before?.version) + 1 })
+  await b.promote()
+  expect(await timer()).toEqual([raised])
+  b.engine.reader.want(shardOfJob(jobId), START)
+  await b.readTimers()
+  await b.promote()
+  expect(await t.query('select nominal_at, cause, state from runs order by nominal_at')).toEqual([
+    { nominal_at: nominal(-20), cause: CAUSE.backfill, state: RUN_STATE.ready },
+    { nominal_at: nominal(0), cause: CAUSE.schedule, state: RUN_STATE.blocked },
+  ])
+  expect(await t.query('select from skips')).toEqual([])
+})
+
 test.each([
   ['allow', 4],
   ['skip', 1],
