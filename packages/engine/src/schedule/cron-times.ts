@@ -4,7 +4,7 @@ import type { CronPattern } from './cron-pattern.ts'
 import type { ExcludedTimes } from './excluded-times.ts'
 import { countFireTimes, END_OF_TIME, type Schedule } from './schedule.ts'
 import { openTimes, WallTimes } from './wall-times.ts'
-import { MAX_OFFSET_MS, type Stretch, type Zone } from './zone.ts'
+import { type LocalTime, MAX_OFFSET_MS, type Stretch, type Zone } from './zone.ts'
 
 const SECOND_MS = 1_000
 
@@ -50,11 +50,11 @@ export class CronTimes implements Schedule {
       if (from === stretch.from && this.#firesAfterGap(stretch)) return from
       const start = Math.max(from + stretch.offset, this.#firstLocal(stretch))
       const local = this.#walls.next(start, searchUntil)
-      if (local === null) return null
-      if (local < this.#endLocal(stretch)) return local - stretch.offset
+      if (local !== null && local < this.#endLocal(stretch)) return local - stretch.offset
       // Nothing from `start` to `local` matches. What lies before `start` may only come again where the clocks go back.
       const isPast = start <= stretch.until + stretch.offsetAfter
-      from = isPast ? Math.max(stretch.until, local - MAX_OFFSET_MS) : stretch.until
+      if (isPast && local === null) return null
+      from = isPast ? Math.max(stretch.until, (local as LocalTime) - MAX_OFFSET_MS) : stretch.until
     }
     return null
   }
@@ -70,10 +70,11 @@ export class CronTimes implements Schedule {
       if (local !== null && local >= this.#firstLocal(stretch)) found = local - stretch.offset
       else if (this.#firesAfterGap(stretch)) found = stretch.from
       if (found !== null) return found > after ? found : null
-      if (local === null) return null
       // Nothing from `local` to `end` matches. What lies after `end` may only have been before where the clocks went back.
       const isAhead = end >= stretch.from + stretch.offsetBefore - SECOND_MS
-      until = isAhead ? Math.min(stretch.from - SECOND_MS, local + MAX_OFFSET_MS) : stretch.from - SECOND_MS
+      if (isAhead && local === null) return null
+      const last = stretch.from - SECOND_MS
+      until = isAhead ? Math.min(last, (local as LocalTime) + MAX_OFFSET_MS) : last
     }
     return null
   }
@@ -89,12 +90,12 @@ export class CronTimes implements Schedule {
   }
 
   /** The first local time of a stretch that counts. */
-  #firstLocal({ from, offset, offsetBefore }: Stretch): number {
+  #firstLocal({ from, offset, offsetBefore }: Stretch): LocalTime {
     return from + (this.#policy.overlap === 'first' ? Math.max(offset, offsetBefore) : offset)
   }
 
   /** The first local time that counts no longer. */
-  #endLocal({ until, offset, offsetAfter }: Stretch): number {
+  #endLocal({ until, offset, offsetAfter }: Stretch): LocalTime {
     return until + (this.#policy.overlap === 'last' ? Math.min(offset, offsetAfter) : offset)
   }
 

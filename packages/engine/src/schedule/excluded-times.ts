@@ -40,10 +40,11 @@ export class ExcludedTimes {
       this.#month = { year, month, masks: this.#patterns.map((pattern) => pattern.daysIn(year, month)) }
     }
     const { masks } = this.#month
-    const matching = this.#patterns.filter((_, index) => hasBit(masks[index] as Bits, day - 1))
-    const key = matching.map(({ text }) => text).join('\n')
+    let key = ''
+    for (const mask of masks) key += hasBit(mask, day - 1) ? '1' : '0'
     const known = this.#lists.get(key)
     if (known !== undefined) return known
+    const matching = this.#patterns.filter((_, index) => key[index] === '1')
     if (this.#lists.size >= MAX_LISTS) this.#lists.clear()
     this.#lists.set(key, matching)
     return matching
