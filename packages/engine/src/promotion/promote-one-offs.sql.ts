@@ -86,5 +86,5 @@ export async function promoteOneOffs(
     if (isPacked) packed.add(jobId)
     if (version !== null && json !== null) definitions.set(jobId, { version, json })
   }
-  return { born, packed, overlapped: NONE, left: NONE, definitions }
+  return { born, packed, overlapped: NONE, definitions }
 }

@@ -11,14 +11,20 @@ const PACKED_IS_ALIVE = `exists (select from belfry.receipts c where c.holder = 
          select from belfry.attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = t.packed_nominal
            and a.finished_at >= t.packed_nominal - interval '1 day' and a.number = 1 offset 0)`
 
+/** Of what an item met. */
+const IS_ALIVE = 'h.met_row or h.met_packed'
+const ONLY_BACKFILL = `not h.met_packed and not exists (
+         select from belfry.runs r where r.shard = t.shard and r.job_id = t.job_id and r.cause <> ${CAUSE.backfill})`
+const TAKES_THOUGHT = `(${IS_ALIVE}) and (h.overlap > ${OVERLAP.skip} or h.overlap = ${OVERLAP.skip} and ${ONLY_BACKFILL})`
+
 /**
  * The compare-and-set on `timers.version` feeds the insert into `runs`, in one statement: the second of two promoters
  * changes nothing and inserts nothing. What it meets decides `overlap: skip` exactly, because every inserter of runs raises
  * the version: a run that this statement's snapshot does not see has made the compare-and-set fail. A timer that changed under the lock is
  * not moved (its ctid is new to the snapshot) and not returned: the promoter looks at it again.
  *
- * What meets a live run under another policy than those two is not moved but named, and so is what may have met a backfill
- * alone: that is decided under the timer's lock.
+ * What meets a live run under another policy than skip and allow is not moved either, nor what met a backfill alone:
+ * that is decided under the timer's lock.
  *
  * Where many of a tenant's runs of one queue are born leased they stand in a receipt, which the timer remembers.
  */
@@ -28,27 +34,23 @@ const PROMOTE = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[], $8::boolean[], $12::boolean[])
        as u (shard, job_id, version, next_nominal, next_due, turn, leased, wanted, packs)
    ), held as (
-     select t.ctid, u.job_id, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, u.packs, t.nominal_at, t.due_at, t.overlap,
-       (select r.cause from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id limit 1) as met,
+     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, u.packs, t.nominal_at, t.due_at, t.overlap,
+       exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id) as met_row,
        t.overlap <> ${OVERLAP.allow} and t.packed_by is not null and ${PACKED_IS_ALIVE} as met_packed
      from u cross join lateral (
        select t.ctid, t.nominal_at, t.due_at, t.overlap, t.packed_by, t.packed_nominal from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
      offset 0
-   ), judged as (
-     select h.*, h.met is not null or h.met_packed as is_alive,
-       (h.met is not null or h.met_packed) and (h.overlap > ${OVERLAP.skip} or h.overlap = ${OVERLAP.skip} and h.met = ${CAUSE.backfill} and not h.met_packed) as is_left
-     from held h offset 0
    ), moved as (
      update belfry.timers t set due_at = to_timestamp(h.next_due / 1000::float8), nominal_at = to_timestamp(h.next_nominal / 1000::float8),
        decided_until = h.nominal_at, version = t.version + 1, remaining_runs = t.remaining_runs - 1,
-       packed_by = case when h.packs and not h.is_alive then $11::bigint else t.packed_by end,
-       packed_nominal = case when h.packs and not h.is_alive then h.nominal_at else t.packed_nominal end
-     from judged h where t.ctid = h.ctid and not h.is_left
+       packed_by = case when h.packs and not (${IS_ALIVE}) then $11::bigint else t.packed_by end,
+       packed_nominal = case when h.packs and not (${IS_ALIVE}) then h.nominal_at else t.packed_nominal end
+     from held h where t.ctid = h.ctid and not (${TAKES_THOUGHT})
      returning t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery,
-       h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and h.is_alive as overlaps,
-       h.packs and not h.is_alive as packs
+       h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and (${IS_ALIVE}) as overlaps,
+       h.packs and not (${IS_ALIVE}) as packs
    ), skipped as (
      insert into belfry.skips (from_nominal, to_nominal, decided_at, job_id, tenant_id, job_version, count, shard, reason)
      select m.run_nominal, m.run_nominal + interval '1 ms', to_timestamp($9::float8 / 1000), m.job_id, m.tenant_id, m.job_version, 1, m.shard, ${SKIP_REASON.overlap}
@@ -73,10 +75,9 @@ const PROMOTE = statement(
        else array(select b.job_id from born b union all select m.job_id from moved m where m.packs)::text end,
      array(select m.job_id from moved m where m.overlaps)::text,
      case when not exists (select from moved m where m.leased and not m.overlaps and not m.packs) then null
-       else array(select m.job_id from moved m where m.packs)::text end,
-     array(select h.job_id from judged h where h.is_left)::text
+       else array(select m.job_id from moved m where m.packs)::text end
    union all
-   select m.job_id, j.version::text, j.definition::text, null, null
+   select m.job_id, j.version::text, j.definition::text, null
    from moved m cross join lateral (
      select j.version, j.definition from belfry.jobs j
      where /*shards j*/ j.shard = m.shard and j.id = m.job_id limit 1) j
@@ -106,13 +107,11 @@ export interface Promoted {
   packed: ReadonlySet<string> | null
   /** The run was not born: another of the job was alive, and a skip says so. */
   overlapped: ReadonlySet<string>
-  /** Jobs that met a live run under a policy that takes more thought: nothing of them has been changed. */
-  left: ReadonlySet<string>
   /** By job, the definitions that were wanted. */
   definitions: ReadonlyMap<string, { version: number; json: string }>
 }
 
-type Row = [jobId: string | null, string | null, string, string | null, left: string]
+type Row = [string | null, string | null, string, string | null]
 
 /**
  * Moves timers on and gives birth to their runs. Items are unique and sorted. The usual answer is that every item became a
@@ -137,14 +136,13 @@ export async function promoteRecurring(
     lease.holder,
     booleans(items.map((item) => item.packs)),
   ])
-  const [, someBorn, overlaps, somePacked, left] = summary as Row
+  const [, someBorn, overlaps, somePacked] = summary as Row
   const definitions = new Map<string, { version: number; json: string }>()
   for (const [jobId, version, json] of rows) definitions.set(jobId as string, { version: Number(version), json })
   return {
     born: someBorn === null ? null : idsOf(someBorn),
     packed: somePacked === null ? null : idsOf(somePacked),
     overlapped: idsOf(overlaps),
-    left: idsOf(left),
     definitions,
   }
 }

@@ -1,4 +1,4 @@
-import { CAUSE, DELIVERY } from '../job/states.ts'
+import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
@@ -173,16 +173,18 @@ export class Promoter implements Step {
       for (const { timer } of items) reader.want(timer.shard, timer.dueAt)
       return []
     }
-    const { born, packed, overlapped, left, definitions: read } = promoted
+    const { born, packed, overlapped, definitions: read } = promoted
     const receipt = new Receipt(lease.holder)
     const leases: Lease[] = []
     const alone: Timer[] = []
     for (const { timer, definition, leased, turn } of items) {
       const { jobId, scheduleId, queueId, priority, delivery } = timer
       if (overlapped.has(jobId)) continue
-      if (left.has(jobId)) alone.push(timer)
-      else if (born !== null && !born.has(jobId)) this.#lookAgainAt(timer)
-      else if (leased) {
+      if (born !== null && !born.has(jobId)) {
+        // Under such a policy most likely because it met a live run.
+        if (timer.overlap > OVERLAP.skip) alone.push(timer)
+        else this.#lookAgainAt(timer)
+      } else if (leased) {
         const fresh = read.get(jobId)
         if (fresh && scheduleId !== null) definitions.remember(jobId, fresh.version, fresh.json)
         const inReceipt = packed === null || packed.has(jobId) ? receipt : null

@@ -2,7 +2,7 @@ import { shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { ids, numbers } from '../store/arrays.ts'
-import type { Database } from '../store/database.ts'
+import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { PRIORITY_STEP_US } from './turn.ts'
 import type { MadeReady } from './wake-waiting.sql.ts'
@@ -64,6 +64,11 @@ export interface Woken {
   locked: string[]
 }
 
+interface JobPlace {
+  shard: number
+  jobId: string
+}
+
 /**
  * The oldest blocked run of each job becomes ready if no other run of the job is alive but such that are blocked as well. Two
  * who do this at once never wake two: each holds the job before it looks, and looks in a statement of its own, which sees
@@ -74,28 +79,44 @@ export async function wakeBlocked(
   jobIds: readonly string[],
   at: { now: Instant; turn: number },
 ): Promise<Woken> {
-  const inOrder = jobIds.map((jobId) => ({ shard: shardOfJob(jobId), jobId })).sort(byLockOrder)
-  const arrays = (jobs: typeof inOrder) => [numbers(jobs.map((job) => job.shard)), ids(jobs.map((job) => job.jobId))]
+  const inOrder = jobIds.map((jobId): JobPlace => ({ shard: shardOfJob(jobId), jobId })).sort(byLockOrder)
   return db.transaction(async (tx) => {
-    const held = new Set((await tx.query<[string]>(LOCK, arrays(inOrder))).flat())
+    const held = await lockJobs(tx, inOrder)
     const locked = jobIds.filter((jobId) => !held.has(jobId))
     const jobs = inOrder.filter(({ jobId }) => held.has(jobId))
-    if (jobs.length === 0) return { ready: [], waiting: [], locked }
-    const rows = await tx.query<Row>(WAKE, [...arrays(jobs), at.now, at.turn])
-    const ready = rows.filter((row) => row[1] === RUN_STATE.ready).map(madeReady)
-    const waiting = rows.filter((row) => row[1] !== RUN_STATE.ready)
-    return { ready, waiting: waiting.map((row) => ({ shard: shardOfJob(row[0]), dueAt: row[2] })), locked }
+    return { ...(jobs.length === 0 ? NONE : await wakeNext(tx, jobs, at)), locked }
   })
 }
 
-type Row = [string, number, Instant, number, number, number, string]
+const NONE = { ready: [], waiting: [] }
 
-const madeReady = ([, , , queueId, priority, delivery, turn]: Row): MadeReady => ({
-  queueId,
-  priority,
-  delivery,
-  turn: Number(turn),
-})
+/** In the order in which every batch takes its rows; answers those that were free. */
+export async function lockJobs(tx: Queryable, jobs: readonly JobPlace[]): Promise<Set<string>> {
+  return new Set((await tx.query<[string]>(LOCK, arraysOf(jobs))).flat())
+}
 
-const byLockOrder = (a: { shard: number; jobId: string }, b: { shard: number; jobId: string }): number =>
-  a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1)
+/** Of jobs that this transaction holds. */
+export async function wakeNext(
+  tx: Queryable,
+  jobs: readonly JobPlace[],
+  at: { now: Instant; turn: number },
+): Promise<Omit<Woken, 'locked'>> {
+  const rows = await tx.query<Row>(WAKE, [...arraysOf(jobs), at.now, at.turn])
+  return {
+    ready: rows.filter(isReady).map(([, , , queueId, priority, delivery, turn]) => ({
+      ...{ queueId, priority, delivery },
+      turn: Number(turn),
+    })),
+    waiting: rows.filter((row) => !isReady(row)).map(([jobId, , dueAt]) => ({ shard: shardOfJob(jobId), dueAt })),
+  }
+}
+
+type Row = [jobId: string, state: number, dueAt: Instant, queueId: number, priority: number, delivery: number, string]
+const isReady = ([, state]: Row): boolean => state === RUN_STATE.ready
+
+const arraysOf = (jobs: readonly JobPlace[]): string[] => [
+  numbers(jobs.map((job) => job.shard)),
+  ids(jobs.map((job) => job.jobId)),
+]
+
+const byLockOrder = (a: JobPlace, b: JobPlace): number => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1)

@@ -13,10 +13,12 @@ import type { Packed } from '../../src/leases/receipt.ts'
 import { callsWithLeases } from '../../src/leases/recover.sql.ts'
 import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
 import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
+import { lockJobs, wakeNext } from '../../src/ready/wake-blocked.sql.ts'
 import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
+import { sendPulse } from '../../src/shards/pulse.sql.ts'
 import { Database, type Queryable } from '../../src/store/database.ts'
 import { renderFor, type Statement } from '../../src/store/statement.ts'
 import { positionBefore, readDueTimers } from '../../src/timers/read-due.sql.ts'
@@ -140,6 +142,32 @@ const HOT: Record<string, Hot> = {
     send: (db) => wakeWaiting(db, { shards: [0, 1, 2, 3], now: START, turn: 1, limitPerShard: BATCH }),
     by: ['runs_waiting', 'runs_pkey'],
   },
+  'lock jobs to wake': {
+    send: (db) => lockJobs(db, fences),
+    by: ['timers_pkey', 'jobs_pkey', 'specs'],
+  },
+  'wake blocked': {
+    send: (db) => wakeNext(db, fences, { now: START, turn: 1 }),
+    // Receipts are few, and looked through.
+    by: ['runs_blocked', 'runs_pkey', 'Seq Scan of receipts'],
+  },
+  pulse: {
+    send: (db) =>
+      sendPulse(db, {
+        ...{ nodeShard: 0, nodeId: jobIds[0] as string, roles: 15, address: null, now: START, startedAt: START },
+        ...{ shards: [0, 1], timersAfter: [START, START], queueIds: [1], blockedIn: [0, 1] },
+      }),
+    by: [
+      'timers_by_due',
+      'runs_waiting',
+      'runs_leased',
+      'runs_ready',
+      'runs_ready_once',
+      'runs_blocked',
+      'runs_pkey',
+      'receipts_by_end',
+    ],
+  },
   'read due timers': {
     send: (db) =>
       readDueTimers(
@@ -225,7 +253,7 @@ const load = async (pool: pg.Pool) => {
     `insert into runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
        timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
      select to_timestamp($1), to_timestamp($1) + n * interval '1 ms', n, case n % 3 when 1 then 9 end, to_timestamp($1), to_timestamp($1) + n * interval '1 ms',
-       to_timestamp($1), ${id}, 1, 1, 1, 1, 0, 1000, n % ${SHARDS}, n % 3, 5, 0, n % 2, true, false, false from generate_series(1, ${ROWS}) n`,
+       to_timestamp($1), ${id}, 1, 1, 1, 1, 0, 1000, n % ${SHARDS}, n % 4, 5, 0, n % 2, true, false, false from generate_series(1, ${ROWS}) n`,
     [START / 1000],
   )
   await pool.query(

@@ -63,16 +63,28 @@ test("another tenant's letters are not touched, and the change says who did it a
   expect(changes).toMatchObject([{ actor: 'bk_own', after: { dueAt: expect.any(String) } }])
 })
 
-test('of a job whose runs may not overlap one letter is opened, and the other stays', async () => {
+test('runs of a job that may not overlap are opened again together, and performed one after the other', async () => {
   const t = await startTenants()
-  await record(t.kit, 'moody', () => Promise.reject(new Error('broken')))
+  let atOnce = 0
+  let most = 0
+  const seen = await record(t.kit, 'moody', async () => {
+    most = Math.max(most, ++atOnce)
+    await new Promise((resolve) => setImmediate(resolve))
+    atOnce--
+    throw new Error('broken')
+  })
   const { jobId } = await t.own.jobs.create({ queue: 'moody', cron: '0 0 1 1 *', retry: { maxAttempts: 1 } })
   await t.kit.settle()
-  for (let n = 0; n < 2; n++) {
+  for (let n = 0; n < 3; n++) {
     await t.own.jobs.trigger(jobId)
     await t.kit.settle()
   }
-  const before = (await t.own.deadLetters.list()).items.length
-  expect(await t.own.deadLetters.redrive({ filter: { jobId }, rate: 1 })).toMatchObject({ count: 1 })
-  expect((await t.own.deadLetters.list()).items).toHaveLength(before - 1)
+  const letters = (await t.own.deadLetters.list({ jobId })).items.length
+  const [before, begun] = [seen.length, t.kit.clock.now()]
+  expect(await t.own.deadLetters.redrive({ filter: { jobId }, rate: 1 })).toMatchObject({ count: letters })
+  expect((await t.own.runs.list({ jobId, status: 'blocked' })).items).toHaveLength(letters - 1)
+  await t.kit.pass(10_000)
+  expect([seen.length - before, most]).toEqual([letters, 1])
+  // Never more of them than have come due at the rate.
+  for (const [n, { at }] of seen.slice(before).entries()) expect(Number(at) - begun).toBeGreaterThanOrEqual(n * 1_000)
 })
