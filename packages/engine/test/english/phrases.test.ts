@@ -61,12 +61,17 @@ test.each([
   ['', 'must not be empty'],
   ['   ', 'must not be empty'],
   ['.', 'must not be empty'],
-  [`every day at ${'9, '.repeat(80)}`, 'must have at most 200 characters, not 253'],
   [undefined, 'must be a text such as "every weekday at 9am"'],
   [9, 'must be a text such as "every weekday at 9am"'],
   [['every day'], 'must be a text such as "every weekday at 9am"'],
 ])('%j is refused', (text, message) => {
   expect(() => readWhen(text, { now: 0, timezone: 'UTC' })).toThrow(message)
+})
+
+test('a text of more than 200 characters is refused unread', () => {
+  const text = `every day at ${'9, '.repeat(80)}`
+  const read = () => readWhen(text, { now: 0, timezone: 'UTC' })
+  expect(read).toThrow('must have at most 200 characters, not 253')
 })
 
 test('a zone that does not exist is refused before the text is read', () => {

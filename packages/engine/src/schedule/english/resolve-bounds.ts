@@ -33,6 +33,10 @@ export function resolveBounds(
   const from = resolved.start?.at ?? today.now
   if (end !== undefined) resolved.endAt = endOf(words, end, today, Math.max(from, today.now))
   if (length !== undefined) resolved.endAt = after(today, from, length)
+  const token = end?.token ?? length?.token
+  if (token !== undefined && (resolved.endAt ?? 0) <= Math.max(from, today.now)) {
+    throw words.refuse(token, 'names an end that is past, or comes before the start')
+  }
   if (count !== undefined) resolved.maxRuns = count.times
   else if (isOnce) resolved.maxRuns = 1
   return resolved
@@ -85,7 +89,7 @@ function withNextWeek({ candidates, token }: NamedDay): readonly Day[] {
 }
 
 /** A day that is said without a time belongs to the schedule; a time that is said does not. */
-function endOf(words: Words, { day, offset, time, token }: Bound, today: Today, from: Instant): Instant {
+function endOf(words: Words, { day, offset, time }: Bound, today: Today, from: Instant): Instant {
   if (offset !== undefined) return after(today, today.now, offset)
   const instants =
     day?.time !== undefined && 'instant' in day.time
@@ -94,7 +98,5 @@ function endOf(words: Words, { day, offset, time, token }: Bound, today: Today, 
           const timeMs = timeMsOf(words, day, time)
           return timeMs === undefined ? instantAt(today, candidate + 1, 0) : instantAt(today, candidate, timeMs)
         })
-  const at = instants.find((instant) => instant > from)
-  if (at === undefined) throw words.refuse(token, 'names an end that comes before the start')
-  return at
+  return instants.find((instant) => instant > from) ?? from
 }
