@@ -1,4 +1,4 @@
-import type { DstPolicy, Exclusion } from '../job/definition.ts'
+import type { DstPolicy, Exclusion, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { canonicalCron } from '../schedule/cron-text.ts'
 import { parseInstant } from '../schedule/instant.ts'
@@ -14,18 +14,19 @@ const ON_EXCLUDED = ['skip', 'next_business_day'] as const
 const GAPS = ['after', 'skip'] as const
 const OVERLAPS = ['first', 'last', 'both'] as const
 
-/** Days and times at which a recurring job does not fire, and what becomes of those; nothing where that is the default. */
-export function readExclusions(
+/** Days and times at which a recurring job does not fire, and what becomes of those. */
+export function addExclusions(
   complaints: Complaints,
+  schedule: ScheduleSpec,
   { exclude, onExcluded }: Record<string, unknown>,
   now: Instant,
-): { exclude?: Exclusion[]; onExcluded?: 'next_business_day' } {
+): void {
   const list = exclude === undefined ? [] : readList(complaints, exclude, now)
-  if (onExcluded === undefined) return list.length === 0 ? {} : { exclude: list }
-  const choice = readChoice(complaints, 'onExcluded', onExcluded, ON_EXCLUDED)
+  const choice = onExcluded === undefined ? 'skip' : readChoice(complaints, 'onExcluded', onExcluded, ON_EXCLUDED)
   if (exclude === undefined) complaints.add('onExcluded', 'has no meaning without exclude')
-  if (list.length === 0) return {}
-  return choice === 'next_business_day' ? { exclude: list, onExcluded: choice } : { exclude: list }
+  if (list.length === 0) return
+  schedule.exclude = list
+  if (choice === 'next_business_day') schedule.onExcluded = choice
 }
 
 function readList(complaints: Complaints, value: unknown, now: Instant): Exclusion[] {
@@ -108,14 +109,15 @@ function fixedCron(value: unknown): string {
   return cron
 }
 
-/** What a change of the clocks does to a cron; `undefined` if it is as usual. */
-export function readDst(complaints: Complaints, value: unknown): DstPolicy | undefined {
-  if (value === undefined) return undefined
+/** What a change of the clocks does to a cron. */
+export function addDst(complaints: Complaints, schedule: ScheduleSpec, value: unknown): void {
   const record = readRecord(complaints, 'dst', value, ['gap', 'overlap'])
-  if (record === undefined) return undefined
+  if (record === undefined) return
   const gap = record.gap === undefined ? undefined : readChoice(complaints, 'dst.gap', record.gap, GAPS)
   const overlap =
     record.overlap === undefined ? undefined : readChoice(complaints, 'dst.overlap', record.overlap, OVERLAPS)
-  if (gap === undefined && overlap === undefined) return undefined
-  return { ...(gap === undefined ? {} : { gap }), ...(overlap === undefined ? {} : { overlap }) }
+  if (gap === undefined && overlap === undefined) return
+  const dst: DstPolicy = { ...(gap === undefined ? {} : { gap }), ...(overlap === undefined ? {} : { overlap }) }
+  if ('cron' in schedule) schedule.dst = dst
+  else complaints.add('dst', 'only makes sense beside cron: an interval is not bound to the hours of a day')
 }

@@ -5,7 +5,7 @@ import { DAY_MS } from '../schedule/duration.ts'
 import { whyNever } from './never-fires.ts'
 import { aloneOf } from './resolve-when.ts'
 import { readInstant, readZone, withinReach } from './understand-bounds.ts'
-import { readDst, readExclusions } from './understand-exclude.ts'
+import { addDst, addExclusions } from './understand-exclude.ts'
 import { type Complaints, readChoice, readClockMs, readInteger, readRecord } from './understand-fields.ts'
 import type { Rhythm } from './understand-rhythm.ts'
 
@@ -32,62 +32,62 @@ export function understandRecurring(
   rhythm: Rhythm,
   at: { now: Instant; anchor: Instant },
 ): { when: RecurringWhen; asked: unknown } {
-  const { beat, field, words } = rhythm
-  complainAboutTwice(complaints, job, rhythm)
+  const { field, words } = rhythm
+  const { now } = at
+  if (field !== 'cron') complainAboutTwice(complaints, job, rhythm)
   const timezone = readZone(complaints, job.timezone)
-  const given = {
-    startAt: job.startAt === undefined ? undefined : readInstant(complaints, 'startAt', job.startAt, at.now),
-    endAt: job.endAt === undefined ? undefined : readInstant(complaints, 'endAt', job.endAt, at.now),
+  const given: Given = {
+    startAt: job.startAt === undefined ? undefined : readInstant(complaints, 'startAt', job.startAt, now),
+    endAt: job.endAt === undefined ? undefined : readInstant(complaints, 'endAt', job.endAt, now),
   }
-  const startAt = given.startAt ?? reached(complaints, field, rhythm.startAt, at.now)
-  const endAt = given.endAt ?? reached(complaints, field, rhythm.endAt, at.now)
-  const bounds = {
-    ...(endAt === undefined ? {} : { endAt }),
-    ...readExclusions(complaints, job, at.now),
-    ...withCatchUp(complaints, job.catchUp),
-  }
-  const dst = readDst(complaints, job.dst)
-  if (dst !== undefined && 'every' in beat) {
-    complaints.add('dst', 'only makes sense beside cron: an interval is not bound to the hours of a day')
-  }
-  const schedule: ScheduleSpec =
-    'cron' in beat
-      ? { ...beat, timezone, ...(startAt === undefined ? {} : { startAt }), ...bounds, ...(dst ? { dst } : {}) }
-      : {
-          ...{ ...beat, timezone, anchor: startAt ?? at.anchor, ...bounds },
-          ...(rhythm.count === undefined ? {} : { count: rhythm.count }),
-        }
+  const startAt = given.startAt ?? reached(complaints, field, rhythm.startAt, now)
+  const endAt = given.endAt ?? reached(complaints, field, rhythm.endAt, now)
+  const schedule = specOf(rhythm, timezone, startAt, at.anchor)
+  if (endAt !== undefined) schedule.endAt = endAt
+  if (job.exclude !== undefined || job.onExcluded !== undefined) addExclusions(complaints, schedule, job, now)
+  if (job.catchUp !== undefined) addCatchUp(complaints, schedule, job.catchUp)
+  if (job.dst !== undefined) addDst(complaints, schedule, job.dst)
   const when: RecurringWhen = {
     kind: 'recurring',
     schedule,
-    askedAt: at.now,
+    askedAt: now,
     overlap: job.overlap === undefined ? DEFAULT_OVERLAP : readOverlap(complaints, job.overlap),
     jitterMs: job.jitter === undefined ? 0 : (readClockMs(complaints, 'jitter', job.jitter, 0, DAY_MS) ?? 0),
     maxRuns: job.maxRuns === undefined ? (rhythm.maxRuns ?? null) : readMaxRuns(complaints, job.maxRuns),
-    ...(words === undefined ? {} : { words }),
   }
-  if (complaints.list.length === 0) complainAboutNever(complaints, { schedule, rhythm, startAt, endAt, now: at.now })
-  return { when, asked: askedOf(schedule, rhythm, given) }
+  if (words !== undefined) when.words = words
+  if (complaints.list.length === 0) complainAboutNever(complaints, { schedule, rhythm, startAt, endAt, now })
+  return { when, asked: field === 'cron' ? schedule : askedOf(schedule, rhythm, given) }
+}
+
+interface Given {
+  startAt: Instant | undefined
+  endAt: Instant | undefined
+}
+
+function specOf(
+  { beat, count }: Rhythm,
+  timezone: string,
+  startAt: Instant | undefined,
+  anchor: Instant,
+): ScheduleSpec {
+  if ('cron' in beat)
+    return startAt === undefined ? { cron: beat.cron, timezone } : { cron: beat.cron, timezone, startAt }
+  const spec = { every: beat.every, timezone, anchor: startAt ?? anchor }
+  return count === undefined ? spec : { ...spec, count }
 }
 
 /** What was asked for, without the clock: of words the words, of an interval without a start none. */
-function askedOf(
-  schedule: ScheduleSpec,
-  { words, startAt, field }: Rhythm,
-  given: { startAt: Instant | undefined; endAt: Instant | undefined },
-): unknown {
-  if (words !== undefined) {
-    const { timezone, exclude, onExcluded, catchUp } = schedule
-    const dst = 'cron' in schedule ? schedule.dst : undefined
-    return { when: words.text, ...given, timezone, exclude, onExcluded, catchUp, dst }
-  }
-  return field === 'cron' ? schedule : { ...schedule, anchor: given.startAt ?? startAt ?? null }
+function askedOf(schedule: ScheduleSpec, { words, startAt }: Rhythm, given: Given): unknown {
+  if (words === undefined) return { ...schedule, anchor: given.startAt ?? startAt ?? null }
+  const { timezone, exclude, onExcluded, catchUp } = schedule
+  const dst = 'cron' in schedule ? schedule.dst : undefined
+  return { when: words.text, ...given, timezone, exclude, onExcluded, catchUp, dst }
 }
 
 /** A bound that the rhythm has already cannot be given beside it. */
 function complainAboutTwice(complaints: Complaints, job: Record<string, unknown>, rhythm: Rhythm): void {
   const { field, words, startAt, endAt, count } = rhythm
-  if (field === 'cron') return
   const where = field === 'when' ? 'the words of when' : 'the repeating interval'
   const said = words?.says ?? []
   const has = {
@@ -143,10 +143,9 @@ function readMaxRuns(complaints: Complaints, value: unknown): number | null {
   return readInteger(complaints, 'maxRuns', value, 1, MAX_RUNS) ?? null
 }
 
-function withCatchUp(complaints: Complaints, value: unknown): { catchUp?: CatchUp } {
-  if (value === undefined) return {}
+function addCatchUp(complaints: Complaints, schedule: ScheduleSpec, value: unknown): void {
   const record = readRecord(complaints, 'catchUp', value, ['policy', 'window', 'max'])
-  if (record === undefined) return {}
+  if (record === undefined) return
   const { policy, window, max } = record
   const usual = DEFAULT_CATCH_UP
   const catchUp: CatchUp = {
@@ -159,5 +158,5 @@ function withCatchUp(complaints: Complaints, value: unknown): { catchUp?: CatchU
     max: max === undefined ? usual.max : (readInteger(complaints, 'catchUp.max', max, 1, 100_000) ?? usual.max),
   }
   const isUsual = catchUp.policy === usual.policy && catchUp.windowMs === usual.windowMs && catchUp.max === usual.max
-  return isUsual ? {} : { catchUp }
+  if (!isUsual) schedule.catchUp = catchUp
 }

@@ -24,6 +24,7 @@ export interface Rhythm {
 
 const MAX_CRONS = 20
 const FALLBACK = '* * * * *'
+const FALLBACK_INTERVAL = 'PT1H'
 
 export function readCron(complaints: Complaints, value: unknown): Rhythm {
   return { field: 'cron', beat: { cron: Array.isArray(value) ? readCrons(complaints, value) : one(complaints, value) } }
@@ -62,14 +63,12 @@ function proveCron(value: unknown): string {
 }
 
 export function readEvery(complaints: Complaints, value: unknown): Rhythm {
-  const repeating = typeof value === 'string' && complaints.read('every', () => readRepeating(value))
-  // Undefined: it was complained about.
-  if (repeating === undefined) return { field: 'every', beat: { every: 'PT1H' } }
-  if (!repeating) {
-    const every = complaints.read('every', () => formatDuration(readInterval(value))) ?? 'PT1H'
+  if (typeof value !== 'string' || !/^R/i.test(value)) {
+    const every = complaints.read('every', () => formatDuration(readInterval(value))) ?? FALLBACK_INTERVAL
     return { field: 'every', beat: { every } }
   }
-  const { every, ...bounds } = repeating
+  const read = () => readRepeating(value) ?? { every: formatDuration(readInterval(value)) }
+  const { every, ...bounds } = complaints.read('every', read) ?? { every: FALLBACK_INTERVAL }
   return { field: 'every', beat: { every }, ...bounds }
 }
 

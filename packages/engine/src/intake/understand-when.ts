@@ -39,18 +39,37 @@ export function understandWhen(
   context: WhenContext,
 ): UnderstoodWhen {
   const { runAt, delay, cron, every, when } = job
+  // Written out, for every job comes by here, and most of them say nothing of all this.
+  if (when === undefined && cron === undefined && every === undefined) {
+    if (job.timezone !== undefined || saysRecurring(job)) complainAboutOnce(complaints, job)
+    if (runAt === undefined && delay === undefined) return NOW
+    if (runAt === undefined) return understandDelay(complaints, delay, context.now)
+    if (delay !== undefined) complainAboutSeveral(complaints, job)
+    return understandRunAt(complaints, runAt, context.now)
+  }
   complainAboutSeveral(complaints, job)
   const at = { now: context.now, anchor: context.anchor ?? context.now }
   if (cron !== undefined) return understandRecurring(complaints, job, readCron(complaints, cron), at)
   if (every !== undefined) return understandRecurring(complaints, job, readEvery(complaints, every), at)
-  if (when !== undefined) return understandWords(complaints, job, context)
+  return understandWords(complaints, job, context)
+}
+
+const saysRecurring = (job: Record<string, unknown>): boolean =>
+  job.startAt !== undefined ||
+  job.endAt !== undefined ||
+  job.maxRuns !== undefined ||
+  job.overlap !== undefined ||
+  job.catchUp !== undefined ||
+  job.jitter !== undefined ||
+  job.exclude !== undefined ||
+  job.onExcluded !== undefined ||
+  job.dst !== undefined
+
+function complainAboutOnce(complaints: Complaints, job: Record<string, unknown>): void {
   if (job.timezone !== undefined) {
     complaints.add('timezone', 'only makes sense for a recurring job, or beside when: an instant has its offset')
   }
   complainAboutRecurring(complaints, job)
-  if (runAt !== undefined) return understandRunAt(complaints, runAt, context.now)
-  if (delay !== undefined) return understandDelay(complaints, delay, context.now)
-  return NOW
 }
 
 function complainAboutRecurring(complaints: Complaints, job: Record<string, unknown>): void {
