@@ -1,10 +1,12 @@
 import { recordChange } from '../audit/record-change.sql.ts'
-import type { Calendar, ScheduleSpec } from '../job/definition.ts'
+import type { Calendar, Definition, ScheduleSpec } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { resolveSpec } from '../schedule/resolve-spec.ts'
+import { scheduleId } from '../schedule/schedule.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
+import type { JobOfCalendar } from '../tenants/calendar-jobs.sql.ts'
 import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import { type DecideDeps, decideJob } from './decide-job.sql.ts'
 import { dueOf } from './due.ts'
@@ -54,6 +56,19 @@ export class ReplanJob {
     this.#deps = deps
   }
 
+  /** Those of a tenant's jobs whose schedule holds other days than their calendars do now. Without a lock: most need none. */
+  async notBy(tenantId: number, jobs: readonly JobOfCalendar[]): Promise<string[]> {
+    const names = new Set(jobs.flatMap(({ definition }) => calendarsOf(definition)))
+    const found = await this.#deps.calendars.read(tenantId, [...names])
+    const isOther = ({ jobId, scheduleId: planned, definition }: JobOfCalendar): boolean => {
+      const calendarOf = (name: string) => found.get(name)
+      // One that names a calendar that is gone is complained about under its lock.
+      if (calendarsOf(definition).some((name) => !found.has(name))) return true
+      return scheduleId(resolveSpec(definition.schedule as ScheduleSpec, { jobId, calendarOf })) !== planned
+    }
+    return jobs.filter(isOther).map(({ jobId }) => jobId)
+  }
+
   /** The calendar has other days than the job's schedule holds, perhaps. */
   byCalendar(jobId: string, calendar: string): Promise<Replanned> {
     const why = { action: 'replan', actor: `calendar ${calendar}` } as const
@@ -70,8 +85,7 @@ export class ReplanJob {
   async #planOf({ timer, plan }: Locked): Promise<Planned> {
     const { schedules, calendars } = this.#deps
     const asked = plan.definition.schedule as ScheduleSpec
-    const names = (asked.exclude ?? []).flatMap((one) => ('calendar' in one ? [one.calendar] : []))
-    const found = await calendars.read(plan.tenantId, names)
+    const found = await calendars.read(plan.tenantId, calendarsOf(plan.definition))
     const spec = resolveSpec(asked, { jobId: timer.jobId, calendarOf: (name) => found.get(name) })
     const known = schedules.of(spec)
     if (known.id !== timer.scheduleId) await schedules.intern([{ shard: timer.shard, spec }])
@@ -81,7 +95,9 @@ export class ReplanJob {
   async #replanActive(tx: Transaction, locked: Locked, next: Planned): Promise<Done> {
     const { wakeups } = this.#deps
     const { now } = locked
-    const { ready, asked, timer } = await decideJob(tx, this.#deps, locked.timer, now, 'nominal')
+    const isDue = (locked.timer.nominalAt as Instant) <= now
+    const decided = isDue ? await decideJob(tx, this.#deps, locked.timer, now, 'nominal') : null
+    const { ready, asked, timer } = decided ?? { ready: [], asked: [], timer: locked.timer }
     const tell = () => {
       for (const run of ready) wakeups.ready(run)
       for (const nominalAt of asked) wakeups.cancel(locked.timer.jobId, nominalAt)
@@ -188,6 +204,9 @@ export class ReplanJob {
     return outcome
   }
 }
+
+const calendarsOf = ({ schedule }: Definition): string[] =>
+  (schedule?.exclude ?? []).flatMap((one) => ('calendar' in one ? [one.calendar] : []))
 
 /**
  * The next time that the schedule gives by the zone data of this process. One that has gone by is still the next: no run

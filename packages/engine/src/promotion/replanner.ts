@@ -7,7 +7,7 @@ import { isConnectionLost, type Queryable } from '../store/database.ts'
 import { readJobsOfCalendar } from '../tenants/calendar-jobs.sql.ts'
 import { raiseReplanned } from '../tenants/calendar-rows.sql.ts'
 import { insertingTransactions } from '../tenants/tenant-rows.sql.ts'
-import type { Replanned } from './replan-job.ts'
+import type { ReplanJob } from './replan-job.ts'
 
 /** A calendar whose jobs may not know of its last change. */
 export interface ChangedCalendar {
@@ -21,7 +21,7 @@ export interface ReplannerDeps {
   clock: Clock
   logger: Logger
   shards: number
-  replan: { byCalendar(jobId: string, calendar: string): Promise<Replanned> }
+  replan: Pick<ReplanJob, 'byCalendar' | 'notBy'>
 }
 
 /** Jobs of one page; some of them at a time, each in a transaction of its own. */
@@ -105,19 +105,25 @@ export class Replanner implements Step {
   }
 
   async #page(walk: Walk): Promise<void> {
-    const { after, left } = walk
-    const page =
-      after === null ? { jobIds: left, next: null } : await readJobsOfCalendar(this.#deps.db, walk, after, PAGE)
-    const held: string[] = []
-    for (let i = 0; i < page.jobIds.length; i += AT_ONCE) {
-      await Promise.all(
-        page.jobIds.slice(i, i + AT_ONCE).map(async (jobId) => {
-          if (!(await this.#replan(walk, jobId))) held.push(jobId)
-        }),
-      )
+    const { db, replan } = this.#deps
+    if (walk.after === null) {
+      walk.left = await this.#replanAll(walk, walk.left)
+      return
     }
-    walk.left = after === null ? held : [...left, ...held]
-    walk.after = page.next
+    const { jobs, next } = await readJobsOfCalendar(db, walk, walk.after, PAGE)
+    const held = await this.#replanAll(walk, await replan.notBy(walk.tenantId, jobs))
+    walk.left.push(...held)
+    walk.after = next
+  }
+
+  /** Answers those that have to be tried again. */
+  async #replanAll(walk: Walk, jobIds: readonly string[]): Promise<string[]> {
+    const again: string[] = []
+    const one = async (jobId: string) => {
+      if (!(await this.#replan(walk, jobId))) again.push(jobId)
+    }
+    for (let i = 0; i < jobIds.length; i += AT_ONCE) await Promise.all(jobIds.slice(i, i + AT_ONCE).map(one))
+    return again
   }
 
   /** False: it has to be tried again. */

@@ -1,3 +1,4 @@
+import type { Definition } from '../job/definition.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -15,8 +16,9 @@ const COUNT = statement(
 )
 const PAGE = statement(
   'read_jobs_of_calendar',
-  `select j.id, j.status < 2 and ${NAMES_IT} from (
-     select j.id, j.status, j.definition from belfry.jobs j where ${EXCLUDES} and j.id > $3::uuid order by j.tenant_id, j.id limit $4) j
+  `select j.id, t.schedule_id, case when t.schedule_id is not null and ${NAMES_IT} then j.definition end from (
+     select j.shard, j.id, j.definition from belfry.jobs j where ${EXCLUDES} and j.id > $3::uuid order by j.tenant_id, j.id limit $4
+   ) j left join lateral (select t.schedule_id from belfry.timers t where t.shard = j.shard and t.job_id = j.id limit 1) t on true
    order by j.id`,
 )
 
@@ -26,16 +28,23 @@ export async function countJobsOfCalendar(db: Queryable, tenantId: number, name:
   return row?.[0] ?? 0
 }
 
-/** One page of the tenant's jobs that exclude anything, and those of them that name the calendar. */
+export interface JobOfCalendar {
+  jobId: string
+  /** By which it is planned. */
+  scheduleId: string
+  definition: Definition
+}
+
+/** One page of the tenant's jobs that exclude anything: those of them that name the calendar and have a next time. */
 export async function readJobsOfCalendar(
   db: Queryable,
   { tenantId, name }: { tenantId: number; name: string },
   after: string,
   limit: number,
-): Promise<{ jobIds: string[]; next: string | null }> {
-  const rows = await db.query<[string, boolean]>(PAGE, [tenantId, name, after, limit])
-  return {
-    jobIds: rows.filter(([, namesIt]) => namesIt).map(([jobId]) => jobId),
-    next: rows.length < limit ? null : (rows.at(-1)?.[0] ?? null),
-  }
+): Promise<{ jobs: JobOfCalendar[]; next: string | null }> {
+  const rows = await db.query<[string, string | null, string | null]>(PAGE, [tenantId, name, after, limit])
+  const jobs = rows.flatMap(([jobId, scheduleId, definition]) =>
+    scheduleId === null || definition === null ? [] : [{ jobId, scheduleId, definition: JSON.parse(definition) }],
+  )
+  return { jobs, next: rows.length < limit ? null : (rows.at(-1)?.[0] ?? null) }
 }
