@@ -649,6 +649,8 @@ export interface Forecast {
   timers: number
   /** False: there is too much to count all of it, and numbers are estimates from a part. */
   isComplete: boolean
+  /** The same of `origins`, for which each job is looked into. */
+  areOriginsComplete: boolean
   /** Runs expected in all. */
   total: number
   /** Runs expected in each minute, from `from` on. */

@@ -29,7 +29,7 @@ export async function hintsFor(
   const isCrowded = await isCrowdedSecond(db, shards, nextRunAt.getTime()).catch(() => false)
   if (!isCrowded) return []
   const second = `${nextRunAt.toISOString().slice(0, 19)}Z`
-  const message = `${CROWDED} jobs or more are due in the same second, ${second}: those without jitter start one after the other`
+  const message = `about ${CROWDED} jobs or more are due in the same second, ${second}: those without jitter start one after the other`
   if (isRecurring) return [{ code: 'crowded_second', message, suggestion: { jitter: SPREAD } }]
   const later = new Date(nextRunAt.getTime() + jitterOf(jobId, SPREAD_MS))
   return [{ code: 'crowded_second', message, suggestion: { runAt: later.toISOString() } }]

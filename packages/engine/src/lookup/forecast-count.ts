@@ -1,12 +1,13 @@
 import type { Instant } from '../runtime/clock.ts'
 import type { Schedule } from '../schedule/schedule.ts'
+import type { Origins, Shares } from './forecast-origins.sql.ts'
 import type { GroupedTimers, TimerGroup } from './forecast-timers.sql.ts'
 
 export const MINUTE_MS = 60_000
 /** Different schedules that are counted out. The others are as the smallest of these. */
 const MAX_SCHEDULES = 5_000
-/** Questions to the calendar for one forecast, about 5 µs each. */
-const MAX_STEPS = 400_000
+/** Questions to the calendar for one forecast, some microseconds each. */
+const MAX_STEPS = 1_000_000
 /** After so many, everybody else gets a turn. */
 const STEPS_PER_TURN = 2_000
 const MAX_SHOWN = 100
@@ -36,6 +37,8 @@ export interface Counted {
   origins: ForecastPart[]
   /** False: some numbers are estimates, from a part that was counted. */
   isComplete: boolean
+  /** The same of the origins, which take a look into each job. */
+  areOriginsComplete: boolean
 }
 
 /** The minutes in which a schedule fires, in order, and how often. */
@@ -46,6 +49,7 @@ interface Weighed {
   /** How many timers it stands for. */
   weight: number
   fires: Fires
+  shares: Shares
 }
 
 export interface CountRequest {
@@ -53,13 +57,14 @@ export interface CountRequest {
   from: number
   to: number
   scheduleOf(group: TimerGroup): Schedule | null
+  origins: Origins
   /** Lets others have their turn. */
   yieldTurn(): Promise<void>
 }
 
 /** Expected runs per minute. Each schedule is counted once, however many jobs have it. */
 export async function countForecast(timers: GroupedTimers, request: CountRequest): Promise<Counted> {
-  const { from, to, scheduleOf, yieldTurn } = request
+  const { from, to, scheduleOf, origins, yieldTurn } = request
   const sizes = new Map<string, number>()
   for (const { scheduleId, timers: size } of timers.groups)
     if (scheduleId !== null) sizes.set(scheduleId, (sizes.get(scheduleId) ?? 0) + size)
@@ -70,13 +75,15 @@ export async function countForecast(timers: GroupedTimers, request: CountRequest
   const budget = { steps: MAX_STEPS, untilTurn: STEPS_PER_TURN }
   for (const id of wanted.keys()) {
     const schedule = budget.steps > 0 ? scheduleOf(byId.get(id) as TimerGroup) : null
-    if (schedule) firesOf.set(id, firesIn(schedule, from, to, budget))
+    const fires = schedule && firesIn(schedule, from, to, budget)
+    if (fires && budget.steps > 0) firesOf.set(id, fires)
     if (budget.untilTurn > 0) continue
     budget.untilTurn = STEPS_PER_TURN
     await yieldTurn()
   }
-  const { weighed, isExact } = weigh(timers, firesOf, { from, to })
-  return { ...summed(weighed, from, to), isComplete: isExact && timers.isComplete }
+  const { weighed, isExact } = weigh(timers, firesOf, { from, to, origins })
+  const isComplete = isExact && timers.isComplete && budget.steps > 0
+  return { ...summed(weighed, from, to), isComplete, areOriginsComplete: isComplete && origins.isComplete }
 }
 
 function firesIn(schedule: Schedule, from: number, to: number, budget: { steps: number; untilTurn: number }): Fires {
@@ -103,25 +110,34 @@ function firesIn(schedule: Schedule, from: number, to: number, budget: { steps: 
 }
 
 /**
- * What each group stands for. Where only a part was looked at, whatever is left out is as the smallest of what is in: the
- * largest come first, and among equals chance decided.
+ * What each group stands for. Groups that the database left out are as the smallest that it named: the largest come first, and
+ * among equals chance decided. Schedules that were not counted out are as those that were.
  */
 function weigh(
   { groups, timers, coverage }: GroupedTimers,
   firesOf: ReadonlyMap<string, Fires>,
-  { from, to }: { from: number; to: number },
+  { from, to, origins }: Pick<CountRequest, 'from' | 'to' | 'origins'>,
 ): { weighed: Weighed[]; isExact: boolean } {
-  const counted = groups.filter(({ scheduleId }) => scheduleId === null || firesOf.has(scheduleId))
-  const known = counted.reduce((sum, group) => sum + group.timers, 0)
-  const left = timers - known
-  const least = counted.reduce((size, group) => Math.min(size, group.timers), Number.POSITIVE_INFINITY)
-  const smallest = counted.reduce((sum, group) => (group.timers === least ? sum + group.timers : sum), 0)
-  const weighed = counted.map((group) => {
-    const weight = group.timers * (left > 0 && group.timers === least ? 1 + left / smallest : 1)
-    const fires = group.scheduleId === null ? onceIn(group, from, to) : cut(firesOf.get(group.scheduleId) ?? [], group)
-    return { group, weight: weight / coverage, fires }
-  })
-  return { weighed, isExact: left <= 0 }
+  const sum = (some: readonly TimerGroup[]) => some.reduce((all, group) => all + group.timers, 0)
+  const named = sum(groups)
+  const least = groups.reduce((size, group) => Math.min(size, group.timers), Number.POSITIVE_INFINITY)
+  const forSmallest = 1 + (timers - named) / Math.max(1, sum(groups.filter((group) => group.timers === least)))
+  const recurring = groups.filter(({ scheduleId }) => scheduleId !== null)
+  const counted = recurring.filter(({ scheduleId }) => firesOf.has(scheduleId as string))
+  const forCounted = sum(recurring) / Math.max(1, sum(counted))
+  const weightOf = (group: TimerGroup) => (group.timers * (group.timers === least ? forSmallest : 1)) / coverage
+  const weighed = [
+    ...counted.map((group) => ({
+      group,
+      weight: weightOf(group) * forCounted,
+      fires: cut(firesOf.get(group.scheduleId as string) ?? [], group),
+      shares: origins.of(group),
+    })),
+    ...groups
+      .filter(({ scheduleId }) => scheduleId === null)
+      .map((group) => ({ group, weight: weightOf(group), fires: onceIn(group, from, to), shares: origins.of(group) })),
+  ]
+  return { weighed, isExact: named === timers && counted.length === recurring.length }
 }
 
 const onceIn = ({ minute }: TimerGroup, from: number, to: number): Fires =>
@@ -138,17 +154,23 @@ function cut(fires: Fires, { remainingRuns }: TimerGroup): Fires {
   })
 }
 
-function summed(weighed: readonly Weighed[], from: number, to: number): Omit<Counted, 'isComplete'> {
+function summed(
+  weighed: readonly Weighed[],
+  from: number,
+  to: number,
+): Omit<Counted, 'isComplete' | 'areOriginsComplete'> {
   const all = new Float64Array(to - from)
   const sharp = new Float64Array(to - from)
   const queues = new Map<string, number>()
   const origins = new Map<string, number>()
-  for (const { group, weight, fires } of weighed) {
-    const runs = addTo(all, from, { group, weight, fires })
-    if (!group.hasJitter) addTo(sharp, from, { group, weight, fires })
+  const add = (totals: Map<string, number>, name: string, runs: number) =>
+    totals.set(name, (totals.get(name) ?? 0) + runs)
+  for (const one of weighed) {
+    const runs = addTo(all, from, one, 1)
+    if (!one.group.hasJitter) addTo(sharp, from, one, 1)
     if (runs === 0) continue
-    queues.set(group.queue, (queues.get(group.queue) ?? 0) + runs)
-    if (group.origin !== null) origins.set(group.origin, (origins.get(group.origin) ?? 0) + runs)
+    add(queues, one.group.queue, runs)
+    for (const [origin, share] of one.shares) add(origins, origin, runs * share)
   }
   const at = (minute: number) => new Date((from + minute) * MINUTE_MS)
   const busiest = [...all.keys()].sort((a, b) => (all[b] as number) - (all[a] as number)).slice(0, MAX_BUSIEST)
@@ -162,19 +184,19 @@ function summed(weighed: readonly Weighed[], from: number, to: number): Omit<Cou
         withoutJitter: Math.round(sharp[minute] as number),
       }))
       .filter(({ runs }) => runs > 0),
-    queues: partsOf(weighed, queues, ({ queue }) => queue, from, to),
-    origins: partsOf(weighed, origins, ({ origin }) => origin, from, to),
+    queues: partsOf(weighed, queues, ({ group }) => [[group.queue, 1]], from, to),
+    origins: partsOf(weighed, origins, ({ shares }) => shares, from, to),
   }
 }
 
 /** A jittered run is due some minutes later. */
-function addTo(minutes: Float64Array, from: number, { group, weight, fires }: Weighed): number {
+function addTo(minutes: Float64Array, from: number, { group, weight, fires }: Weighed, share: number): number {
   let runs = 0
   for (const [minute, count] of fires) {
     const place = minute - from + group.jitterMinutes
     if (place >= minutes.length) continue
-    minutes[place] = (minutes[place] as number) + weight * count
-    runs += weight * count
+    minutes[place] = (minutes[place] as number) + weight * share * count
+    runs += weight * share * count
   }
   return runs
 }
@@ -182,15 +204,17 @@ function addTo(minutes: Float64Array, from: number, { group, weight, fires }: We
 function partsOf(
   weighed: readonly Weighed[],
   totals: ReadonlyMap<string, number>,
-  nameOf: (group: TimerGroup) => string | null,
+  sharesOf: (one: Weighed) => Shares,
   from: number,
   to: number,
 ): ForecastPart[] {
   const largest = [...totals].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).slice(0, MAX_SHOWN)
   const series = new Map(largest.slice(0, MAX_SERIES).map(([name]) => [name, new Float64Array(to - from)]))
   for (const one of weighed) {
-    const minutes = series.get(nameOf(one.group) ?? '')
-    if (minutes) addTo(minutes, from, one)
+    for (const [name, share] of sharesOf(one)) {
+      const minutes = series.get(name)
+      if (minutes) addTo(minutes, from, one, share)
+    }
   }
   return largest.map(([name, total]) => {
     const minutes = series.get(name)

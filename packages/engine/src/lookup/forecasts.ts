@@ -5,6 +5,7 @@ import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
 import { readRange, type When } from './filter.ts'
 import { type Counted, countForecast, MINUTE_MS } from './forecast-count.ts'
+import { type Origins, readOrigins } from './forecast-origins.sql.ts'
 import { type GroupedTimers, groupTimers } from './forecast-timers.sql.ts'
 
 /** How far ahead a forecast looks. */
@@ -12,8 +13,6 @@ const MAX_AHEAD_MS = 7 * DAY_MS
 const USUAL_MS = DAY_MS
 /** Timers change little within it, and to group them takes seconds when there are many. */
 const KEPT_MS = 60_000
-/** Shards are read for so long; those that are left are like those that were read. */
-const READING_MS = 5_000
 const MAX_KEPT = 100
 
 export interface ForecastRequest {
@@ -36,13 +35,18 @@ export interface ForecastsDeps {
   shards: number
 }
 
+interface Kept {
+  asOf: Instant
+  found: Promise<{ timers: GroupedTimers; origins: Origins }>
+}
+
 /**
  * The coming load: how many runs per minute all timers will make, by queue and by origin. Timers are grouped by the database and
  * the groups kept for a minute, per tenant; whoever asks at the same time shares one answer.
  */
 export class Forecasts {
   readonly #deps: ForecastsDeps
-  readonly #kept = new Map<number | null, { asOf: Instant; grouped: Promise<GroupedTimers> }>()
+  readonly #kept = new Map<number | null, Kept>()
 
   constructor(deps: ForecastsDeps) {
     this.#deps = deps
@@ -52,14 +56,15 @@ export class Forecasts {
   async get(db: Queryable, tenantId: number | null, request: ForecastRequest): Promise<Forecast> {
     const { clock, schedules } = this.#deps
     const { from, to } = minutesOf(request, clock.now())
-    const { asOf, grouped } = this.#groupsOf(db, tenantId)
-    const found = await grouped
+    const { asOf, found } = this.#groupsOf(db, tenantId)
+    const { timers, origins } = await found
     await schedules.load(
-      found.groups.flatMap(({ shard, scheduleId }) => (scheduleId === null ? [] : [{ shard, scheduleId }])),
+      timers.groups.flatMap(({ shard, scheduleId }) => (scheduleId === null ? [] : [{ shard, scheduleId }])),
     )
-    const counted = await countForecast(found, {
+    const counted = await countForecast(timers, {
       from,
       to,
+      origins,
       scheduleOf: ({ scheduleId }) => (scheduleId === null ? null : (schedules.get(scheduleId)?.schedule ?? null)),
       yieldTurn: () => new Promise((go) => setImmediate(go)),
     })
@@ -68,48 +73,31 @@ export class Forecasts {
       from: new Date(from * MINUTE_MS),
       to: new Date(to * MINUTE_MS),
       asOf: new Date(asOf),
-      timers: Math.round(found.timers / found.coverage),
+      timers: Math.round(timers.timers / timers.coverage),
     }
   }
 
-  #groupsOf(db: Queryable, tenantId: number | null): { asOf: Instant; grouped: Promise<GroupedTimers> } {
-    const { clock, shards } = this.#deps
-    const now = clock.now()
+  #groupsOf(db: Queryable, tenantId: number | null): Kept {
+    const now = this.#deps.clock.now()
     const kept = this.#kept.get(tenantId)
     if (kept && now - kept.asOf < KEPT_MS) return kept
     for (const [key, { asOf }] of this.#kept) if (now - asOf >= KEPT_MS) this.#kept.delete(key)
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear()
-    const grouped = groupTimers(db, {
-      tenantId,
-      shards,
-      until: now + MAX_AHEAD_MS + MINUTE_MS,
-      hasTime: () => clock.now() - now < READING_MS,
-    }).then(withOrigins)
-    const made = { asOf: now, grouped }
+    const made = { asOf: now, found: this.#read(db, tenantId, now) }
     this.#kept.set(tenantId, made)
     // What failed is asked anew by the next.
-    grouped.catch(() => {
+    made.found.catch(() => {
       if (this.#kept.get(tenantId) === made) this.#kept.delete(tenantId)
     })
     return made
   }
-}
 
-/** `HTTP://Host:80` and `http://host` are one. */
-function withOrigins(timers: GroupedTimers): GroupedTimers {
-  const read = new Map<string, string>()
-  const originOf = (text: string): string => {
-    let origin = read.get(text)
-    if (origin === undefined) {
-      origin = URL.canParse(text) ? new URL(text).origin : text
-      read.set(text, origin)
-    }
-    return origin
+  async #read(db: Queryable, tenantId: number | null, now: Instant): Kept['found'] {
+    const { shards } = this.#deps
+    const asked = { tenantId, shards, until: now + MAX_AHEAD_MS + MINUTE_MS }
+    const timers = await groupTimers(db, asked)
+    return { timers, origins: await readOrigins(db, asked, timers) }
   }
-  const groups = timers.groups.map((group) =>
-    group.origin === null ? group : { ...group, origin: originOf(group.origin) },
-  )
-  return { ...timers, groups }
 }
 
 /** In whole minutes; what has passed is no forecast. */

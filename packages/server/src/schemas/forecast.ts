@@ -21,6 +21,7 @@ export const forecast = Type.Object(
     isComplete: Type.Boolean({
       description: 'False: there is too much to count all of it, and numbers are estimates from a part.',
     }),
+    areOriginsComplete: Type.Boolean({ description: 'The same of `origins`, for which each job is looked into.' }),
     total: count('Runs expected in all.'),
     perMinute: minutes('Runs expected in each minute, from `from` on.'),
     busiest: Type.Array(
