@@ -18,7 +18,7 @@ const PUT = statement(
 const OPEN = statement(
   'open_backfill_runs',
   `select o.nominal_at,
-     exists (select from belfry.runs r where r.shard = o.shard and r.job_id = o.job_id and r.nominal_at = o.nominal_at),
+     exists (select from belfry.runs r where r.shard = o.shard and r.job_id = o.job_id and r.nominal_at = o.nominal_at offset 0),
      (select a.outcome from belfry.attempts a
       where a.shard = o.shard and a.job_id = o.job_id and a.nominal_at = o.nominal_at and a.finished_at >= to_timestamp($3::float8 / 1000) and a.final
       order by a.finished_at desc limit 1)

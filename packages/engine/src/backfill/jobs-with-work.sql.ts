@@ -6,7 +6,8 @@ import { BACKFILL_STATUS } from './backfill.ts'
 
 /**
  * Something can be done for an open backfill: a run of it has ended, it has room for another, its job is gone, or nothing is
- * left. So one whose runs wait for a worker costs a look a second, and no transaction.
+ * left. So one whose runs wait for a worker costs a look a second, and no transaction. The offsets keep look-ups look-ups,
+ * whatever the tables held when this was planned.
  */
 const WITH_WORK = statement(
   'jobs_with_backfill_work',
@@ -16,10 +17,10 @@ const WITH_WORK = statement(
      from belfry.backfills b where /*shards b*/ b.shard = u.shard and b.job_id = u.job_id and b.ended_at is null offset 0) b
    cross join lateral (
      select count(*) as open, count(*) filter (
-       where exists (select from belfry.runs r where r.shard = o.shard and r.job_id = o.job_id and r.nominal_at = o.nominal_at)) as alive
+       where exists (select from belfry.runs r where r.shard = o.shard and r.job_id = o.job_id and r.nominal_at = o.nominal_at offset 0)) as alive
      from belfry.backfill_runs o where /*shards o*/ o.shard = b.shard and o.backfill_id = b.id and o.outcome is null) n
    where n.alive < n.open or n.open = 0 or (b.is_running and b.has_more and n.open < b.concurrency)
-     or (b.is_running and not exists (select from belfry.timers t where t.shard = u.shard and t.job_id = u.job_id))`,
+     or (b.is_running and not exists (select from belfry.timers t where t.shard = u.shard and t.job_id = u.job_id offset 0))`,
 )
 
 /** Those of the jobs for whose backfills something can be done. */

@@ -41,8 +41,7 @@ export const TRANSITIONS: readonly Transition[] = [
   { verb: 'promote', from: 'absent', to: 'blocked', when: 'another run of the job is alive and it is to be buffered' },
   { verb: 'trigger', from: 'absent', to: 'ready', when: 'somebody asks for a run now' },
   { verb: 'trigger', from: 'absent', to: 'blocked', when: 'somebody asks while another run is alive' },
-  { verb: 'backfill', from: 'absent', to: 'ready', when: 'a nominal time of the past is to be run' },
-  { verb: 'backfill', from: 'absent', to: 'blocked', when: 'the same, beyond its own concurrency' },
+  { verb: 'backfill', from: 'absent', to: 'ready', when: 'a nominal time of the past is to be run, and there is room' },
 
   { verb: 'claim', from: 'ready', to: 'leased', when: 'a worker takes it' },
   { verb: 'claim', from: 'ready', to: 'blocked', when: 'its concurrency key has no free slot' },
