@@ -36,7 +36,7 @@ function expectSound(understood: UnderstoodText, { now, timezone }: { now: numbe
   expect([cron, every].filter((one) => one !== null)).toHaveLength(1)
   if (cron !== null) {
     expect(cron.length).toBeGreaterThan(0)
-    expect(cron.length).toBeLessThanOrEqual(60)
+    expect(cron.length).toBeLessThanOrEqual(20)
     expect(cron.map(canonicalCron)).toEqual(cron)
   } else {
     expect(formatDuration(parseDuration(every))).toBe(every)
@@ -118,4 +118,18 @@ test('the longest texts take no longer than a blink', () => {
   const before = performance.now()
   for (const text of longest) readOrRefuse(text.slice(0, 200), { now: 0, timezone: 'Europe/Berlin' })
   expect(performance.now() - before).toBeLessThan(1_000)
+})
+
+test('what starts within a second loses no time of its own', () => {
+  const at = { now: Date.parse('2026-11-18T09:20:30.500Z'), timezone: 'UTC' }
+  const first = (text: string) => {
+    const understood = readWhen(text, at)
+    if (understood.kind === 'once') return understood.at
+    return compileSchedule(specOf(understood, 'UTC')).next(at.now - 1)
+  }
+  expect(first('every 3 days starting now')).toBe(at.now)
+  expect(first('every 90 minutes')).toBe(at.now)
+  expect(first('every day starting in 30 minutes')).toBe(Date.parse('2026-11-18T09:50:31Z'))
+  expect(first('every month starting now')).toBe(Date.parse('2026-11-18T09:20:31Z'))
+  expect(first('in 10 minutes')).toBe(at.now + 600_000)
 })

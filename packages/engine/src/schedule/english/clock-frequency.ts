@@ -34,7 +34,7 @@ export function clockFrequency(recurrence: Recurrence, unit: ClockUnit): Meaning
   if (clauses.window !== undefined) return { cron: windowed(recurrence, days, { unit, stepMs, onClock }) }
   const isOffGrid = begun?.timeMs !== undefined && begun.timeMs % stepMs !== 0
   if (onClock && (!isOffGrid || clauses.minutes !== undefined)) {
-    return { cron: expressions(recurrence, days ?? [ANY_DAY], [onTheClock(recurrence, unit)]) }
+    return { cron: expressions(days ?? [ANY_DAY], [onTheClock(recurrence, unit)]) }
   }
   if (clauses.minutes !== undefined)
     throw words.refuse(clauses.minutes.token, `needs a frequency that divides ${NEXT[unit]}`)
@@ -106,5 +106,5 @@ function windowed(recurrence: Recurrence, days: CronDays[] | undefined, { unit, 
     throw words.refuse(clauses.minutes.token, 'cannot stand beside a window: begin it then')
   // Midnight at the end of a day belongs to the next one, and is left out where days are named.
   const end = to.ms === 0 ? 24 * HOUR_MS - (days === undefined ? 0 : 60_000) : to.ms
-  return expressions(recurrence, days ?? [ANY_DAY], windowTimes(from.ms, end, stepMs))
+  return expressions(days ?? [ANY_DAY], windowTimes(from.ms, end, stepMs))
 }

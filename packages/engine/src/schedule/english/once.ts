@@ -20,6 +20,9 @@ export function onceOf(words: Words, clauses: Clauses, bounds: Bounds, today: To
 
 function momentOf(words: Words, clauses: Clauses, today: Today): Instant {
   const { now, offset, dates, weekdays } = clauses
+  const clock = clauses.window ?? clauses.minutes
+  if (clock !== undefined)
+    throw words.refuse(clock.token, 'needs something that recurs: say "every hour" or "every 15 minutes"')
   if (now !== undefined) {
     complainAbout(words, clauses, ['now'], 'now')
     return today.now

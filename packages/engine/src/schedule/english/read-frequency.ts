@@ -62,8 +62,8 @@ function readFraction(words: Words, token: Token): Frequency {
 
 function readCounted(words: Words, token: Token): Frequency {
   const first = words.peek() as Token
-  const unit = UNITS.get(words.word(1)) as { unit: Unit; times: number }
-  const isWhole = CLOCK_MS[unit.unit] === undefined
+  const unit = (UNITS.get(words.word(1)) ?? UNITS.get(words.word(2))) as { unit: Unit; times: number }
+  const isWhole = CLOCK_MS[unit.unit] === undefined && !words.is('half')
   const count = isWhole ? countOf(words) * unit.times : 0
   if (isWhole) words.take()
   const frequency = isWhole ? { token, count, unit: unit.unit } : { token, ...readClock(words, first) }

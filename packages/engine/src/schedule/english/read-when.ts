@@ -11,7 +11,7 @@ import type { Meaning } from './recurrence.ts'
 import { frequencyOf, recurringOf } from './recurring.ts'
 import { resolveBounds } from './resolve-bounds.ts'
 import { todayOf } from './today.ts'
-import { MAX_TEXT } from './tokens.ts'
+import { MAX_TEXT, type Token } from './tokens.ts'
 import { Words } from './words.ts'
 
 /** What an English time means. Of `cron` and `every` exactly one is set. */
@@ -27,6 +27,9 @@ export type UnderstoodText =
       endAt?: Instant
       maxRuns?: number
     }
+
+/** As many as a job may have. An odd step over a long window would make dozens. */
+const MAX_CRONS = 20
 
 /**
  * Reads an English time, as seen from a moment in a zone. What is not understood, has two meanings or is past is refused
@@ -83,10 +86,14 @@ function recurring({ words, groups, bounds, today }: Reading): UnderstoodText {
       throw words.refuse(tokenOf(groups[1]), 'cannot stand beside an interval: make it a job of its own')
     return { kind: 'recurring', cron: null, ...first, ...rest }
   }
-  const cron = meanings.flatMap((meaning, index) => cronOf(words, meaning, groups[index] as Clauses))
+  const cron = [...new Set(meanings.flatMap((meaning, index) => cronOf(words, meaning, groups[index] as Clauses)))]
+  if (cron.length > MAX_CRONS) {
+    const reason = `begins too many different times: they would take ${cron.length} expressions, and ${MAX_CRONS} may be`
+    throw words.refuse(tokenOf(groups.at(-1) as Clauses), reason)
+  }
   return {
     kind: 'recurring',
-    cron: [...new Set(cron)],
+    cron,
     every: null,
     ...(start === undefined ? {} : { startAt: start.at }),
     ...rest,
@@ -98,6 +105,6 @@ function cronOf(words: Words, meaning: Meaning, clauses: Clauses): string[] {
   throw words.refuse(tokenOf(clauses), 'begins an interval, which cannot stand beside others: make it a job of its own')
 }
 
-function tokenOf(clauses: Clauses) {
+function tokenOf(clauses: Clauses): Token {
   return (Object.values(clauses)[0] as NonNullable<Clauses['now']>).token
 }

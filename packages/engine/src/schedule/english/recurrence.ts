@@ -20,20 +20,9 @@ export interface Recurrence {
   begun: Start | undefined
 }
 
-/** Nobody says more at once; an odd step over a long window would make dozens. */
-const MAX_CRONS = 20
-
-export function expressions(
-  { words, frequency }: Pick<Recurrence, 'words' | 'frequency'>,
-  days: readonly CronDays[],
-  times: readonly CronTime[],
-): string[] {
-  const texts = days.flatMap((day) =>
-    times.map((time) =>
-      canonicalCron([time.second, time.minute, time.hour, day.date, day.month, day.weekday].join(' ')),
-    ),
+/** All times on all days. */
+export function expressions(days: readonly CronDays[], times: readonly CronTime[]): string[] {
+  return days.flatMap(({ date, month, weekday }) =>
+    times.map(({ second, minute, hour }) => canonicalCron([second, minute, hour, date, month, weekday].join(' '))),
   )
-  const cron = [...new Set(texts)]
-  if (cron.length > MAX_CRONS) throw words.refuse(frequency.token, 'begins too many different times: say fewer')
-  return cron
 }

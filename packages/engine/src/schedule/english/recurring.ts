@@ -7,17 +7,15 @@ import { CLOCK_MS, DAYS, MONTHS_OF } from './read-amount.ts'
 import { inPart } from './read-time-of-day.ts'
 import { expressions, type Meaning, type Recurrence } from './recurrence.ts'
 import type { Start } from './resolve-bounds.ts'
-import { dateOf, dayIn, daysIn, instantAt, monthAfter, weekdayFrom, weekdayOf } from './today.ts'
+import { dateOf, dayIn, instantAt, monthAfter, weekdayFrom, weekdayOf } from './today.ts'
 import type { Words } from './words.ts'
 
 /** The frequency that was said, or that the days imply; nothing, if the text means one moment. */
-export function frequencyOf({ frequency, weekdays, scope, months, window, minutes }: Clauses): Frequency | undefined {
+export function frequencyOf({ frequency, weekdays, scope, months }: Clauses): Frequency | undefined {
   if (frequency !== undefined) return frequency
   if (months?.isRecurring) return { token: months.token, count: 1, unit: 'year' }
   if (weekdays?.isRecurring) return { token: weekdays.token, count: 1, unit: 'week' }
-  if (scope?.kind === 'every') return { token: scope.token, count: 1, unit: 'month' }
-  const token = window?.token ?? minutes?.token
-  return token === undefined ? undefined : { token, count: 1, unit: 'hour' }
+  return scope?.kind === 'every' ? { token: scope.token, count: 1, unit: 'month' } : undefined
 }
 
 export function recurringOf(recurrence: Recurrence): Meaning {
@@ -30,29 +28,32 @@ export function recurringOf(recurrence: Recurrence): Meaning {
   if (clock !== undefined) {
     throw words.refuse(clock.token, `needs something smaller than a ${unit}: say "every hour" or "every 15 minutes"`)
   }
-  return isCron(recurrence)
-    ? {
-        cron: expressions(
-          recurrence,
-          cronDays(words, clauses, frequency, recurrence.begun),
-          fixedTimes(times(recurrence)),
-        ),
-      }
-    : interval(recurrence)
+  if (!isCron(recurrence)) return interval(recurrence)
+  const days = cronDays(words, clauses, frequency, recurrence.begun)
+  return { cron: expressions(days, fixedTimes(times(recurrence).map(wholeSecond))) }
+}
+
+/** Not before a start that lies within a second. */
+function wholeSecond(ms: number): number {
+  return (Math.ceil(ms / 1_000) * 1_000) % DAY_MS
 }
 
 /** `counted from`: nothing else may say when. */
 function anchored({ words, clauses, frequency }: Recurrence, start: Start): Meaning {
   const other = Object.values(clauses).find((clause) => clause !== undefined && clause !== clauses.frequency)
   if (other !== undefined) throw words.refuse(other.token, 'cannot narrow an interval that is counted from a moment')
-  const { unit, count } = frequency
-  const months = count * (MONTHS_OF[unit] ?? 0)
-  const days = count * (DAYS[unit] ?? 0)
+  return { every: durationOf(frequency), startAt: start.at }
+}
+
+function durationOf({ unit, count }: Frequency): string {
   const ms = count * (CLOCK_MS[unit] ?? 0)
-  return {
-    every: formatDuration(ms > 0 ? { kind: 'clock', ms } : { kind: 'date', months, days, ms }),
-    startAt: start.at,
-  }
+  if (ms > 0) return formatDuration({ kind: 'clock', ms })
+  return formatDuration({
+    kind: 'date',
+    months: count * (MONTHS_OF[unit] ?? 0),
+    days: count * (DAYS[unit] ?? 0),
+    ms,
+  })
 }
 
 function complainAboutOnce({ words, clauses }: Recurrence): void {
@@ -76,7 +77,7 @@ function times({ words, clauses, begun }: Recurrence): number[] {
   const { part } = clauses
   if (clauses.times === undefined) {
     if (part !== undefined) throw words.refuse(part.token, 'needs a time: say "at 8:00"')
-    return [Math.floor((begun?.timeMs ?? 0) / 1_000) * 1_000]
+    return [begun?.timeMs ?? 0]
   }
   return clauses.times.list.map((time) => {
     const { ms } = part === undefined ? time : inPart(words, time, part.part)
@@ -90,7 +91,6 @@ function times({ words, clauses, begun }: Recurrence): number[] {
 
 function interval(recurrence: Recurrence): Meaning {
   const { words, clauses, frequency, today, start } = recurrence
-  const { unit, count } = frequency
   const [timeMs = 0, second] = times(recurrence)
   if (second !== undefined) {
     throw words.refuse(
@@ -99,21 +99,16 @@ function interval(recurrence: Recurrence): Meaning {
     )
   }
   if (clauses.months !== undefined) throw words.refuse(clauses.months.token, 'cannot narrow an interval')
-  const every = formatDuration({
-    kind: 'date',
-    months: count * (MONTHS_OF[unit] ?? 0),
-    days: count * (DAYS[unit] ?? 0),
-    ms: 0,
-  })
   const from = start?.day ?? today.day
   const notBefore = start?.at ?? today.now
   const first = firstDays(recurrence, from).find((day) => instantAt(today, day, timeMs) >= notBefore)
   if (first === undefined) throw words.refuse(frequency.token, 'has no first time')
-  return { every, startAt: instantAt(today, first, timeMs) }
+  return { every: durationOf(frequency), startAt: instantAt(today, first, timeMs) }
 }
 
 /** The days on which the interval may begin, soonest first. */
-function firstDays({ words, clauses, frequency: { unit }, begun }: Recurrence, from: number): number[] {
+function firstDays({ words, clauses, frequency, begun }: Recurrence, from: number): number[] {
+  const { unit, token } = frequency
   const { weekdays, monthDays, dates } = clauses
   if (unit === 'day' || unit === 'week') {
     const beside = monthDays ?? dates ?? (unit === 'day' ? weekdays : undefined)
@@ -121,7 +116,7 @@ function firstDays({ words, clauses, frequency: { unit }, begun }: Recurrence, f
     if (unit === 'day') return [from, from + 1, from + 2]
     const [weekday = begun?.day === undefined ? 1 : weekdayOf(begun.day), second] = weekdays?.days ?? []
     if (second !== undefined)
-      throw words.refuse(weekdays?.token ?? (dates as never), 'begins several days: such an interval has one')
+      throw words.refuse(weekdays?.token ?? token, 'begins several days: such an interval has one')
     const first = weekdayFrom(from, weekday)
     return [first, first + 7]
   }
@@ -145,12 +140,14 @@ function yearlyDays(words: Words, { dates }: Clauses, start: Start | undefined, 
 
 function monthlyDays(words: Words, { monthDays, dates }: Clauses, start: Start | undefined, from: number): number[] {
   if (dates !== undefined) throw words.refuse(dates.token, 'cannot narrow an interval of months')
-  const [which = { kind: 'date' as const, date: start?.day === undefined ? 1 : dateOf(start.day).date }, second] =
-    monthDays?.days ?? []
-  if (which.kind !== 'date' || second !== undefined) {
-    throw words.refuse(monthDays?.token as never, 'cannot begin such an interval: it has one day, such as "the 1st"')
+  const date = start?.day === undefined ? 1 : dateOf(start.day).date
+  const { token, days } = monthDays ?? { token: undefined, days: [{ kind: 'date' as const, date }] }
+  const [which, second] = days
+  if (token !== undefined && (which?.kind !== 'date' || second !== undefined)) {
+    throw words.refuse(token, 'cannot begin such an interval: it has one day, such as "the 1st"')
   }
+  // Of three months in a row one has 31 days.
   const months = Array.from({ length: 3 }, (_, ahead) => monthAfter(dateOf(from), ahead))
-  const fitting = months.filter((month) => which.date <= daysIn(month))
-  return fitting.map((month) => dayIn(month, which.date) as number)
+  const found = months.map((month) => dayIn(month, which?.kind === 'date' ? which.date : date))
+  return found.filter((day) => day !== undefined)
 }
