@@ -70,7 +70,9 @@ test('a newcomer makes a job that calls a URL every 10 seconds, sees its runs, a
     `${targetUrl}/hello`,
   ]
   const created = await belfry(create)
-  expect(created.out).toMatch(/^job {7}[0-9a-f-]{36}\nstatus {4}active\nnext run {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/)
+  expect(created.out).toMatch(
+    /^job {12}[0-9a-f-]{36}\nstatus {9}active\nunderstood as {2}every 10 seconds, .*\nnext run {7}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/,
+  )
 
   await belfry(['jobs', 'trigger', 'hello'])
   const succeeded = () => lines(['runs', 'list', '--job', 'hello', '--status', 'succeeded'])
@@ -127,6 +129,20 @@ test('a table fits the terminal, and ids are whole in it', async () => {
   const { out } = await belfry(['jobs', 'list', '--queue', 'wide'], { width: 80 })
   expect(out).toContain(jobId)
   expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+})
+
+test('a preview shows what was understood and when it would run, as a table or as JSON', async () => {
+  const words = ['preview', '--cron', '0 9 * * 1-5', '--timezone', 'Europe/Berlin', '--from', '2027-03-26T12:00:00Z']
+  const { out } = await belfry([...words, '--count', '2'])
+  expect(out).toMatch(/^understood as {2}at 09:00 from Monday to Friday, Europe\/Berlin$/m)
+  expect(out).toMatch(/^LOCAL +UTC\n2027-03-29T09:00:00\+02:00 {2}2027-03-29T07:00:00Z\n2027-03-30T09:00:00/m)
+  expect(await json([...words, '--exclude', '2027-03-29'])).toMatchObject({
+    expression: '0 9 * * 1-5',
+    times: expect.arrayContaining([{ utc: '2027-03-30T07:00:00Z', local: '2027-03-30T09:00:00+02:00' }]),
+  })
+  await expect(belfry(['preview'])).rejects.toThrow(/give --cron, --every, --when, --at or --delay/)
+  const made = await belfry(['jobs', 'create', '--queue', 'previewed', '--when', 'every day at 9am', '--payload', '1'])
+  expect(made.out).toMatch(/^understood as +every day at 09:00, UTC$/m)
 })
 
 test('lists are shown page by page up to the limit, and say when there is more', async () => {

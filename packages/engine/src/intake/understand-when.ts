@@ -31,7 +31,7 @@ const ONLY_RECURRING = [
 /** All that says when a job runs. */
 export const WHEN_FIELDS = [...KINDS, 'timezone', ...ONLY_RECURRING] as const
 const YEAR_MS = 366 * DAY_MS
-const MAX_WORDS = 500
+const MAX_WORDS = 200
 
 export function understandWhen(
   complaints: Complaints,

@@ -28,6 +28,22 @@ test('flags become the fields of a job', async () => {
   })
 })
 
+test('flags that say when become a schedule', async () => {
+  const crons = ['--cron', '0 9 * * 1-5', '--cron', '0 11 * * 6', '--timezone', 'Europe/Berlin', '--dst-gap', 'skip']
+  const exclude = ['2026-12-25', '2026-12-27..2026-12-31', 'calendar:holidays', 'cron:* 12 * * *']
+  const days = exclude.flatMap((text) => ['--exclude', text])
+  expect(await read([...crons, ...days, '--on-excluded', 'next_business_day', '--overlap', 'buffer_one'])).toEqual({
+    cron: ['0 9 * * 1-5', '0 11 * * 6'],
+    timezone: 'Europe/Berlin',
+    dst: { gap: 'skip' },
+    exclude: ['2026-12-25', { from: '2026-12-27', to: '2026-12-31' }, { calendar: 'holidays' }, { cron: '* 12 * * *' }],
+    onExcluded: 'next_business_day',
+    overlap: 'buffer_one',
+  })
+  expect(await read(['--cron', '@daily', '--queue', 'q'])).toEqual({ cron: '@daily', queue: 'q' })
+  expect(await read(['--when', 'every weekday at 9am'])).toEqual({ when: 'every weekday at 9am' })
+})
+
 test('a body is JSON if it is JSON, else text; a payload is JSON', async () => {
   expect(await read(['--body', '{"a":1}'])).toEqual({ http: { body: { a: 1 } } })
   expect(await read(['--body', 'a=1'])).toEqual({ http: { body: 'a=1' } })
