@@ -2170,7 +2170,7 @@ export interface DeleteCalendarsByName {
   response: undefined
 }
 
-/** `PUT /v1/calendars/{name}`: Write a calendar, for `exclude` in schedules. As JSON or as a calendar file (`text/calendar`). It replaces all that the calendar held. Jobs that name it follow within seconds: what was due before the change stays due, and each job whose next time moves lists it as `replan` among its changes. */
+/** `PUT /v1/calendars/{name}`: Write a calendar, for `exclude` in schedules. As JSON or as a calendar file (`text/calendar`). It replaces all that the calendar held. Jobs that name it follow at once, one after the other: what was due before the change stays due, and each job whose next time moves lists it as `replan` among its changes. */
 export interface PutCalendarsByName {
   path: {
     /** What `exclude: [{"calendar": name}]` calls it: letters, digits, `.`, `_` and `-`. */

@@ -84,7 +84,7 @@ function putRoute(app: App): void {
         tags,
         summary: 'Write a calendar, for `exclude` in schedules',
         description:
-          'As JSON or as a calendar file (`text/calendar`). It replaces all that the calendar held. Jobs that name it follow within seconds: what was due before the change stays due, and each job whose next time moves lists it as `replan` among its changes.',
+          'As JSON or as a calendar file (`text/calendar`). It replaces all that the calendar held. Jobs that name it follow at once, one after the other: what was due before the change stays due, and each job whose next time moves lists it as `replan` among its changes.',
         params,
         consumes: ['application/json', 'text/calendar'],
         body: {
