@@ -18,6 +18,7 @@ export type Verb =
   | 'release'
   | 'reap'
   | 'wake'
+  | 'supersede'
   | 'cancel'
   | 'purge'
   | 'expire'
@@ -75,6 +76,14 @@ export const TRANSITIONS: readonly Transition[] = [
 
   { verb: 'wake', from: 'waiting', to: 'ready', when: 'its backoff or snooze is over' },
   { verb: 'wake', from: 'blocked', to: 'ready', when: 'a slot is free, or the run before it is gone' },
+  { verb: 'wake', from: 'blocked', to: 'waiting', when: 'the same, and it was opened again for later' },
+  {
+    verb: 'supersede',
+    from: 'blocked',
+    to: 'finished',
+    when: 'a newer run of the job waits in its place',
+    outcomes: ['skipped'],
+  },
 
   { verb: 'cancel', from: 'ready', to: 'finished', when: 'it had not started', outcomes: ['canceled'] },
   { verb: 'cancel', from: 'waiting', to: 'finished', when: 'it was between attempts', outcomes: ['canceled'] },
