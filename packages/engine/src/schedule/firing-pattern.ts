@@ -29,8 +29,7 @@ export function countTimesOfDay(patterns: readonly CronPattern[], most: number):
   const times = new Set<number>()
   for (const pattern of patterns) {
     let time = firstTimeOfDay(pattern, 0, [])
-    for (; time >= 0 && times.size <= most; time = time < 86_399 ? firstTimeOfDay(pattern, time + 1, []) : -1)
-      times.add(time)
+    for (; time >= 0 && times.size <= most; time = firstTimeOfDay(pattern, time + 1, [])) times.add(time)
   }
   return times.size
 }

@@ -60,14 +60,15 @@ export function withoutHashes(cron: string, jobId: string): string {
   const bytes = hash('sha256', jobId, 'buffer')
   const parts = cron.split(' ')
   // Counted from the end: a field draws the same number whether the expression has seconds or not.
-  const resolved = cronFields(parts.length)?.map((field, index, all) => {
-    const number = bytes.readUInt32BE(4 * (all.length - 1 - index))
-    return (parts[index] as string)
-      .split(',')
-      .map((item) => resolvedItem(item, field, number))
-      .join(',')
+  const fields = cronFields(parts.length) ?? []
+  const resolved = fields.map((field, index) => {
+    const number = bytes.readUInt32BE(4 * (fields.length - 1 - index))
+    const items = (parts[index] as string).split(',')
+    return items.map((item) => resolvedItem(item, field, number)).join(',')
   })
-  return resolved?.join(' ') ?? cron
+  // Canonical: seconds that are 0 are left out.
+  if (resolved.length === 6 && resolved[0] === '0') resolved.shift()
+  return resolved.join(' ')
 }
 
 function resolvedItem(item: string, field: CronField, number: number): string {
