@@ -1862,7 +1862,7 @@ export interface GetJobsByJobIdExplain {
     jobId: string
   }
   query?: {
-    /** One instant, past or to come. Without seconds it means the nominal time in that minute, without milliseconds the one in that second. */
+    /** One instant, past or to come; default this minute. Without seconds it means the nominal time in that minute, without milliseconds the one in that second. */
     at?: InstantInput
     /** Every nominal time from here on … */
     from?: InstantInput

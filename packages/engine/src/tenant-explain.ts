@@ -25,9 +25,12 @@ function requestFor({ fresh, caller, engine }: TenantScope) {
   }
 }
 
-/** Why the job ran, did not run or will run at what a person means by an instant. */
-export async function explainOne(scope: TenantScope, jobId: string, at: When): Promise<Explanation> {
-  const { from } = readRange({ from: at }, { from: 'at', to: 'at' })
+const MINUTE_MS = 60_000
+
+/** Why the job ran, did not run or will run at what a person means by an instant; without one, in this minute. */
+export async function explainOne(scope: TenantScope, jobId: string, at?: When): Promise<Explanation> {
+  const minute = new Date(Math.floor(scope.engine.clock.now() / MINUTE_MS) * MINUTE_MS)
+  const { from } = readRange({ from: at ?? minute }, { from: 'at', to: 'at' })
   const found = await explainAt(requestFor(scope), jobId, from)
   if (found === null) throw noSuch('job', jobId)
   return found

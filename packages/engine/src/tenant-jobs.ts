@@ -156,8 +156,8 @@ export class TenantJobs {
     return this.#scope.engine.jobChanges.trigger(jobId, this.#scope.caller.actor, understood)
   }
 
-  /** What became of the job at an instant, or will, and why. */
-  explain(jobId: string, at: When): Promise<Explanation> {
+  /** What became of the job at an instant, or will, and why; without one, in this minute. */
+  explain(jobId: string, at?: When): Promise<Explanation> {
     return explainOne(this.#scope, jobId, at)
   }
 

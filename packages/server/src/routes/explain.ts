@@ -8,7 +8,7 @@ import { instantText, pageOf, pageQuery } from '../schemas/page.ts'
 const querystring = pageQuery({
   at: Type.Optional(
     instantText(
-      'One instant, past or to come. Without seconds it means the nominal time in that minute, without milliseconds the one in that second.',
+      'One instant, past or to come; default this minute. Without seconds it means the nominal time in that minute, without milliseconds the one in that second.',
     ),
   ),
   from: Type.Optional(instantText('Every nominal time from here on …')),
@@ -35,7 +35,7 @@ export function explainRoutes(app: App): void {
         throw refusal('at', 'cannot stand beside from and to')
       if (at !== undefined) return tenant.jobs.explain(jobId, at)
       if (from !== undefined && to !== undefined) return tenant.jobs.explainRange(jobId, { ...page, from, to })
-      if (from === undefined && to === undefined) throw refusal('at', 'is missing: give an instant, or from and to')
+      if (from === undefined && to === undefined) return tenant.jobs.explain(jobId)
       throw refusal(from === undefined ? 'from' : 'to', 'is missing: a range has both ends')
     },
   )
