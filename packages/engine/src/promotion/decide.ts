@@ -106,10 +106,13 @@ function run(decision: Decision, nominalTimes: Instant[], schedule: Schedule): D
   }
 }
 
-/** Skips everything from the undecided nominal time up to (not including) `to`. */
+/**
+ * Skips everything from the undecided nominal time up to and including `lastUntil`; `to` comes next. The range ends there
+ * and not at `to`, which may be far ahead: until then another schedule may take over, whose times are not skipped.
+ */
 function skip(decision: Decision, to: Instant | null, lastUntil: Instant, schedule: Schedule): Decision {
   const from = decision.next as Instant
-  const end = to ?? lastUntil + 1
+  const end = lastUntil + 1
   const count = schedule.count(from - 1, end - 1, MAX_COUNTED + 1)
   return {
     ...decision,

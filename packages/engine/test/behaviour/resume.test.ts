@@ -30,9 +30,9 @@ test('resumed as ever, a job goes on from now, and its pause is one skip', async
 })
 
 test.each([
-  ['latest', minutes(60), [[20, 60, 4]]],
+  ['latest', minutes(60), [[20 * MINUTE, 60 * MINUTE, 4]]],
   ['all', minutes(20, 30, 40, 50, 60), []],
-  ['none', [], [[20, 70, 5]]],
+  ['none', [], [[20 * MINUTE, 64 * MINUTE + 1, 5]]],
 ] as const)(
   'resumed with catch-up, what fell into the pause is decided by the policy %s',
   async (policy, ran, skipped) => {
@@ -41,7 +41,7 @@ test.each([
     await t.kit.settle()
     expect(t.ran()).toEqual(ran)
     const expected = skipped.map(([from, to, count]) => ({
-      ...{ from: at(from * MINUTE), to: at(to * MINUTE) },
+      ...{ from: at(from), to: at(to) },
       ...{ reason: SKIP_REASON.catch_up_expired, count },
     }))
     expect(await t.skipsOf(t.jobId)).toEqual(expected)
