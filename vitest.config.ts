@@ -2,9 +2,12 @@ import { defaultServerConditions } from 'vite'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** They kill processes and wait for real time. Begun last, each would keep one worker busy while the others are done. */
+/** They kill processes, wait for real time, or simulate a year. Begun last, each would keep one worker busy while the others are done. */
 const LONGEST = [
   'server/test/fuzz.test.ts',
+  'engine/test/years/year.test.ts',
+  'engine/test/years/edits.test.ts',
+  'engine/test/years/outages.test.ts',
   'engine/test/faults/outage.test.ts',
   'client/test/examples.test.ts',
   'engine/test/chaos/chaos.test.ts',
