@@ -1,49 +1,7 @@
 import { expect, test } from 'vitest'
-import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import { type Overlap, SKIP_REASON } from '../../src/job/states.ts'
-import { at, MINUTE, START, startKit } from './kit.ts'
-
-const leave = { running: 'leave' } as const
-const EVERY_TEN = { every: 'PT10M', startAt: at(10 * MINUTE), queue: 'reports', payload: 1, timeout: '1d' } as const
-const minutesOf = (date: Date): number => (date.getTime() - START) / MINUTE
-
-/** A kit whose handler stays at work until it is told how to end. */
-export async function setup() {
-  const t = await startKit()
-  const atWork: { run: ActiveRun; end: (how?: (run: ActiveRun) => unknown) => void }[] = []
-  const started: number[] = []
-  const handler = (run: ActiveRun) =>
-    new Promise((resolve, reject) => {
-      const end = (how: (run: ActiveRun) => unknown = () => undefined) => {
-        atWork.splice(atWork.indexOf(mine), 1)
-        Promise.resolve(run).then(how).then(resolve, reject)
-      }
-      const mine = { run, end }
-      started.push(minutesOf(run.nominalAt))
-      atWork.push(mine)
-      run.signal.addEventListener('abort', () => end((aborted) => aborted.cancel('asked to stop')))
-    })
-  await t.kit.handle('reports', handler, { concurrency: 100 })
-  const end = async (how?: (run: ActiveRun) => unknown) => {
-    atWork[0]?.end(how)
-    await t.kit.settle(leave)
-  }
-  const runs = async (jobId: string) =>
-    (await t.kit.runs.list({ jobId, limit: 1_000 })).items
-      .map(({ nominalAt, status }) => `${minutesOf(nominalAt)} ${status}`)
-      .reverse()
-  const skips = async (jobId: string) =>
-    (await t.skipsOf(jobId)).map(({ from, to, reason, count }) => [
-      minutesOf(from),
-      Math.floor(minutesOf(to)),
-      Object.keys(SKIP_REASON)[reason - 1],
-      count,
-    ])
-  const create = async (overlap: Overlap, more: object = {}) =>
-    (await t.kit.jobs.create({ ...EVERY_TEN, overlap, ...more })).jobId
-  const pass = (minutes: number) => t.kit.pass(minutes * MINUTE, leave)
-  return { ...t, atWork, started, end, runs, skips, create, pass }
-}
+import { at, MINUTE, startKit } from './kit.ts'
+import { EVERY_TEN, leave, minutesOf, setup } from './overlap-kit.ts'
 
 test('under buffer_one the first missed time waits, the others are skipped, and it runs when the live one has ended', async () => {
   const t = await setup()
@@ -366,54 +324,4 @@ test('cancel_running leaves a backfill alone', async () => {
   await t.pass(20)
   expect(await t.query('select from runs where cancel_requested')).toEqual([])
   expect(await t.runs(jobId)).toEqual(['10 running', '20 canceled', '30 blocked'])
-})
-
-test.each<[Overlap, string[], unknown[]]>([
-  ['allow', ['20 running', '30 running', '40 running', '50 running'], []],
-  ['skip', [], [[20, 50, 'overlap', 4]]],
-  ['buffer_one', ['20 blocked'], [[30, 50, 'overlap', 3]]],
-  ['buffer_latest', ['50 blocked'], [[20, 40, 'superseded', 3]]],
-  ['buffer_all', ['20 blocked', '30 blocked', '40 blocked', '50 blocked'], []],
-  ['cancel_running', ['50 blocked'], [[20, 40, 'superseded', 3]]],
-])('catch-up of all times that meets a live run under %s', async (overlap, made, skipped) => {
-  const t = await startKit()
-  // Deaf, so that what is asked to stop is still alive.
-  await t.kit.handle('reports', () => new Promise(() => {}))
-  const catchUp = { policy: 'all', window: '1d' } as const
-  const { jobId } = await t.kit.jobs.create({ ...EVERY_TEN, overlap, catchUp })
-  await t.kit.pass(10 * MINUTE, leave)
-  await t.query(`update runs set lease_until = 'infinity', deadline = 'infinity'`)
-  t.kit.clock.advance(42 * MINUTE)
-  await t.kit.pulse()
-  await t.kit.readTimers()
-  await t.kit.promote()
-  const runs = (await t.kit.runs.list({ jobId })).items.reverse()
-  const shown = runs.map(({ nominalAt, status }) => `${minutesOf(nominalAt)} ${status.replace('ready', 'running')}`)
-  expect(shown).toEqual(['10 running', ...made])
-  const skips = (await t.skipsOf(jobId)).map(({ from, to, reason, count }) => [
-    ...[minutesOf(from), Math.floor(minutesOf(to)), Object.keys(SKIP_REASON)[reason - 1], count],
-  ])
-  expect(skips).toEqual(skipped)
-})
-
-test.each<[Overlap, number[]]>([
-  ['allow', [20, 30, 40, 50]],
-  ['skip', [20]],
-  ['buffer_one', [20, 30]],
-  ['buffer_latest', [20, 50]],
-  ['buffer_all', [20, 30, 40, 50]],
-  ['cancel_running', [50]],
-])('catch-up of all times that meets nothing under %s runs in order of time', async (overlap, ran) => {
-  const t = await setup()
-  const jobId = await t.create(overlap, { catchUp: { policy: 'all', window: '1d' } })
-  await t.pass(10)
-  await t.end()
-  t.kit.clock.advance(42 * MINUTE)
-  await t.kit.settle(leave)
-  expect(t.atWork).toHaveLength(overlap === 'allow' ? 4 : 1)
-  while (t.atWork.length > 0) await t.end()
-  expect(t.started.slice(1)).toEqual(ran)
-  // Every time is a run or a skip.
-  const skipped = (await t.skipsOf(jobId)).reduce((sum, { count }) => sum + (count ?? 0), 0)
-  expect(skipped + ran.length).toBe(4)
 })
