@@ -71,7 +71,7 @@ export function fireTimes(
 }
 
 /** The canonical text, as it could be sent. */
-export function expressionOf(schedule: ScheduleSpec): string {
+function expressionOf(schedule: ScheduleSpec): string {
   if ('every' in schedule) return intervalText(schedule)
   return typeof schedule.cron === 'string' ? schedule.cron : schedule.cron.join(' | ')
 }

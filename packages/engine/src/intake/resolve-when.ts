@@ -5,7 +5,9 @@ import { hasHashes } from '../schedule/hashed-field.ts'
 import { shown } from '../schedule/not-understood.ts'
 import { resolveSpec } from '../schedule/resolve-spec.ts'
 import { mustFire } from './never-fires.ts'
-import type { When } from './understand-when.ts'
+
+/** As far as it matters here. */
+type When = { kind: 'now' | 'once' } | { kind: 'recurring'; schedule: ScheduleSpec; askedAt: Instant }
 
 export type CalendarMap = ReadonlyMap<string, Calendar>
 
