@@ -6,14 +6,14 @@ import { DAY_MS } from '../schedule/duration.ts'
 import { whyNot } from '../schedule/why-not.ts'
 import type { EndedAttempt, Facts, LiveRun, SkipFact } from './explain-facts.sql.ts'
 import { cancelOf, type InForce, inForceAt, type Pause, pauseAt, pausesOf } from './explain-timeline.ts'
-import type { Doer, Verdict } from './explanation.ts'
+import type { Doer, Reason, Verdict } from './explanation.ts'
 
 /** What is known without asking further; sentences and look-ups come after it. */
 export interface Judgement {
   at: Instant
   nominalAt: Instant | null
   verdict: Verdict
-  reason: string | null
+  reason: Reason | null
   inForce: InForce
   dueAt: Instant | null
   live: LiveRun | null
@@ -85,7 +85,7 @@ function judgeLive(blank: Judgement, live: LiveRun, facts: Facts): Judgement {
   return { ...found, verdict: 'waiting', reason: waitsAfter(blank.attempts.at(-1)) }
 }
 
-function waitsAfter(last: EndedAttempt | undefined): string {
+function waitsAfter(last: EndedAttempt | undefined): Reason {
   if (last === undefined || last.final) return 'redriven'
   if (last.failureClass === FAILURE_CLASS.circuit_open) return 'circuit_open'
   const outcome = nameOf(OUTCOME, last.outcome)
@@ -141,7 +141,7 @@ function judgeUnrecorded(blank: Judgement, known: Known): Judgement {
   return judgeDue(blank, known)
 }
 
-const overBy = ({ inForce }: Judgement): string => (inForce.maxRuns === null ? 'completed' : 'max_runs')
+const overBy = ({ inForce }: Judgement): Reason => (inForce.maxRuns === null ? 'completed' : 'max_runs')
 
 /** What falls into a pause is decided when somebody resumes the job; until then it may still be caught up. */
 function judgePaused(blank: Judgement, { from, until, by }: Pause, now: Instant): Judgement {

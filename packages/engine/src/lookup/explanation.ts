@@ -1,35 +1,18 @@
-import type { Cause, FailureClass } from '../job/states.ts'
+import type { Cause, FailureClass, SkipReason } from '../job/states.ts'
+import type { WhyNot } from '../schedule/why-not.ts'
 import type { AttemptView, RunStatus } from './run-view.ts'
 
-export const VERDICTS = ['ran', 'running', 'waiting', 'skipped', 'will_run', 'never', 'unknown'] as const
-export type Verdict = (typeof VERDICTS)[number]
+export type Verdict = 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
 
-/** The word behind a verdict that needs one. */
-export const REASONS = {
-  running: ['cancel_requested'],
-  waiting: [
-    ...(['jitter', 'not_promoted', 'not_planned', 'ready', 'queue_paused', 'backoff', 'snoozed', 'released'] as const),
-    ...(['circuit_open', 'redriven', 'blocked', 'job_paused'] as const),
-  ],
-  skipped: [
-    ...([
-      'overlap',
-      'paused',
-      'catch_up_expired',
-      'outside_bounds',
-      'dst_gap',
-      'start_deadline',
-      'superseded',
-    ] as const),
-    'canceled',
-  ],
-  will_run: ['job_paused'],
-  never: [
-    ...(['start_at', 'end_at', 'count', 'exclude', 'dst', 'expression'] as const),
-    ...(['max_runs', 'one_off', 'not_created', 'canceled', 'completed'] as const),
-  ],
-  unknown: ['history_expired', 'nothing_recorded'],
-} as const
+/** The word behind a verdict that needs one; docs/guides/why-did-it-not-run.md says what each means. */
+export type Reason =
+  | 'cancel_requested'
+  | ('jitter' | 'not_promoted' | 'not_planned' | 'ready' | 'queue_paused' | 'job_paused' | 'circuit_open' | 'blocked')
+  | ('backoff' | 'snoozed' | 'released' | 'redriven')
+  | SkipReason
+  | WhyNot['rule']
+  | ('max_runs' | 'one_off' | 'not_created' | 'canceled' | 'completed')
+  | ('history_expired' | 'nothing_recorded')
 
 /** Somebody's change that is the reason: a pause, a cancel. */
 export interface Doer {
@@ -101,7 +84,7 @@ export interface Explanation {
   local: string
   timezone: string
   verdict: Verdict
-  reason: string | null
+  reason: Reason | null
   /** All of it in one sentence, for a person. */
   sentence: string
   /** The version of the definition that counted at that time; null: it is not known any more. */
