@@ -130,133 +130,56 @@ export class Engine {
       ...(deps.daysAhead === undefined ? {} : { daysAhead: deps.daysAhead }),
     })
     db.onMissingPartition(() => this.partitioner.ensure())
-    const schedules = new Schedules(db.aside)
-    this.forecasts = new Forecasts({ clock, schedules, shards })
-    this.schedules = schedules
+    this.schedules = new Schedules(db.aside)
     this.calendars = new Calendars({ db, clock })
-    const definitions = new Definitions(db)
-    const receipts = new Receipts(db)
-    this.#receipts = receipts
+    this.#receipts = new Receipts(db)
+    const { schedules, calendars, registry } = this
+    this.forecasts = new Forecasts({ clock, schedules, shards })
+    const known = { definitions: new Definitions(db), receipts: this.#receipts, schedules, calendars, registry }
+    const ground = { db, clock, random, logger, shards, leaseMs, cancelGraceMs, wakeups, turns, stopping, ...known }
+    const onGone = (jobId: string) => this.blockedWaker.look(jobId)
     this.finisher = new Finisher(
       {
-        db,
-        receipts,
-        logger,
-        onGone: (id) => this.blockedWaker.look(id),
-        ensurePartitions: () => this.partitioner.ensure(),
+        ...ground,
+        onGone,
         onEnded: (jobId) => this.backfiller.ended(jobId),
+        ensurePartitions: () => this.partitioner.ensure(),
       },
       { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
     )
+    const base = { ...ground, finisher: this.finisher }
     this.handlers = new Handlers({
-      db,
-      clock,
-      random,
-      logger,
-      finisher: this.finisher,
-      definitions,
-      receipts,
-      wakeups,
-      leaseMs,
-      stopping,
+      ...base,
       onRoom: () => {
         if (this.promoter.holds) this.#wakePromoters()
       },
       hasOthers: () => this.#liveNodes > 1,
     })
     const vaultKey = deps.vaultKey ?? random.bytes(KEY_BYTES)
-    this.remote = new RemoteWorkers({
-      db,
-      clock,
-      random,
-      logger,
-      finisher: this.finisher,
-      definitions,
-      receipts,
-      wakeups,
-      shards,
-      vaultKey,
-      stopping,
-      onNewWorker: () => this.#remoteLoop.wake(),
-    })
-    this.intake = new Intake({
-      db,
-      clock,
-      random,
-      registry: this.registry,
-      schedules,
-      calendars: this.calendars,
-      turns,
-      wakeups,
-      shards,
-    })
-    this.jobChanges = new JobChanges({
-      db,
-      clock,
-      wakeups,
-      schedules,
-      calendars: this.calendars,
-      turns,
-      shards,
-      cancelGraceMs,
-    })
-    this.runChanges = new RunChanges({
-      db,
-      clock,
-      wakeups,
-      turns,
-      cancelGraceMs,
-      onGone: (id) => this.blockedWaker.look(id),
-    })
-    this.backfills = new Backfills({ db, clock, random, schedules, wakeups, cancelGraceMs })
-    this.backfiller = new Backfiller({ db, clock, logger, schedules, turns, registry: this.registry, wakeups })
+    this.remote = new RemoteWorkers({ ...base, vaultKey, onNewWorker: () => this.#remoteLoop.wake() })
+    this.intake = new Intake(base)
+    this.jobChanges = new JobChanges(base)
+    this.runChanges = new RunChanges({ ...base, onGone })
+    this.backfills = new Backfills(base)
+    this.backfiller = new Backfiller(base)
     this.reader = new TimerReader({ db, clock, onRead: () => this.#wakePromoters() })
     const alone = new PromoteAlone({
-      db,
-      clock,
-      wakeups,
-      schedules,
-      turns,
-      cancelGraceMs,
+      ...base,
       plan: (tx, timer) => planJob(tx, { clock, intake: this.intake }, timer),
     })
-    this.promoter = new Promoter({
-      db,
-      clock,
-      random,
-      logger,
-      reader: this.reader,
-      schedules,
-      definitions,
-      turns,
-      wakeups,
-      direct: this.handlers,
-      alone,
-      leaseMs,
-      stopping,
-    })
-    this.waker = new Waker({
-      db,
-      clock,
-      turns,
-      onReady: (run) => wakeups.ready(run),
-    })
-    this.replanning = new Replanning({ ...deps, wakeups, schedules, turns, calendars: this.calendars })
+    this.promoter = new Promoter({ ...base, reader: this.reader, direct: this.handlers, alone })
+    this.waker = new Waker({ ...base, onReady: (run) => wakeups.ready(run) })
+    this.replanning = new Replanning({ ...deps, ...base })
     this.blockedWaker = new BlockedWaker({
-      db,
-      clock,
-      turns,
+      ...base,
       onNews: () => this.#blockedWakerLoop.wake(),
       onReady: (run) => wakeups.ready(run),
       onWaiting: (shard, dueAt) => wakeups.waiting(shard, dueAt),
     })
-    this.reaper = new Reaper({ db, finisher: this.finisher, definitions, turns, wakeups, random })
-    this.keeper = new Keeper({ db, clock, logger, receipts, leaseMs, pools: () => this.handlers.pools })
+    this.reaper = new Reaper(base)
+    this.keeper = new Keeper({ ...base, pools: () => this.handlers.pools })
     this.pulse = new Pulse({
-      db,
-      clock,
-      logger,
-      shards,
+      ...base,
       node: { id: this.nodeId, shard: shardOfKey(0, this.nodeId, shards), roles },
       address: () => deps.address?.() ?? null,
       ownTime: deps.ownTime,
@@ -269,16 +192,7 @@ export class Engine {
     this.admin = new Admin({ db, clock, random })
     this.quotas = new Quotas({ db, clock, tenants: this.admin.tenants })
     this.http = new HttpSide({
-      db,
-      clock,
-      random,
-      logger,
-      shards,
-      finisher: this.finisher,
-      definitions,
-      receipts,
-      wakeups,
-      stopping,
+      ...base,
       vaultKey,
       allowPrivateTargets: deps.allowPrivateTargets ?? false,
       publicUrl: () => deps.publicUrl?.() ?? LOCAL_URL,
