@@ -9,7 +9,7 @@ let jobId: string
 beforeAll(async () => {
   database = await createDatabase({ days: today() })
   belfry = await Belfry.start({ database: database.connection, schema: database.schema })
-  jobId = (await belfry.jobs.create({ queue: 'q', every: '1h', name: 'there' })).jobId
+  jobId = (await belfry.jobs.create({ queue: 'q', cron: '@yearly', name: 'there' })).jobId
 })
 
 afterAll(async () => {
