@@ -69,8 +69,9 @@ export class Life {
 
   /** The rule of catch-up, told once more: what is less than a minute late runs, and the policy says what else does. */
   #afterOutage(list: readonly Instant[], { from, to }: Outage): [Instant, Verdict][] {
+    // Jitter lets a time that came just before the outage be due in it.
+    if (this.#catchUp === null) return list.filter((at) => at > from - FRESH_MS && at <= to).map((at) => [at, 'either'])
     const inside = list.filter((at) => at > from && at <= to)
-    if (this.#catchUp === null) return inside.map((at) => [at, 'either'])
     const { policy, windowMs, max } = this.#catchUp
     const late = inside.filter((at) => to - at >= FRESH_MS)
     const recent = late.filter((at) => at >= to - windowMs)
