@@ -2,6 +2,7 @@ import type { Workload } from '../workload.ts'
 import { api } from './api.ts'
 import { create } from './create.ts'
 import { delayed } from './delayed.ts'
+import { fireTimes } from './fire-times.ts'
 import { heldSnapshot } from './held-snapshot.ts'
 import { http } from './http.ts'
 import { idle } from './idle.ts'
@@ -29,6 +30,7 @@ export const WORKLOADS: readonly Workload[] = [
   startLatency,
   storm,
   heldSnapshot,
+  fireTimes,
   idle,
   remoteIdle,
   tenMillion,

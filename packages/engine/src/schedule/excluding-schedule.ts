@@ -13,7 +13,7 @@ export interface Closed {
  * What is left out in one piece is passed over at once. Only an exclusion that hits an interval's times one by one makes it
  * try each of them; after so many in a row it counts as over.
  */
-const MAX_TRIES = 200_000
+const MAX_TRIES = 100_000
 
 /** The fire times of a schedule that are not left out. */
 export class ExcludingSchedule implements Schedule {
