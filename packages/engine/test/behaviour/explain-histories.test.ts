@@ -74,12 +74,14 @@ test.each([1, 2])(
       const one = pick(written)
       const { actor, jobs } = await as()
       const open = one.pauses.find(({ to }) => to === null)
-      switch (pick(['pass', 'pass', 'pass', 'outage', 'pause', 'pause', 'update', 'payload', 'trigger'])) {
+      switch (
+        pick(['pass', 'pass', 'pass', 'outage', 'pause', 'pause', 'update', 'update', 'update', 'payload', 'trigger'])
+      ) {
         case 'pass':
-          await kit.pass(Math.ceil(random.float() * 40) * HOUR)
+          await kit.pass(Math.ceil(random.float() * 16) * HOUR)
           break
         case 'outage':
-          kit.clock.advance(Math.ceil(random.float() * 90) * HOUR)
+          kit.clock.advance(Math.ceil(random.float() * 60) * HOUR)
           outages.push({ from: now, to: kit.clock.now() })
           await kit.settle()
           break
