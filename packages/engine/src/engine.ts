@@ -1,4 +1,5 @@
 import { Admin } from './admin.ts'
+import { Expirer } from './attempts/expirer.sql.ts'
 import { Finisher } from './attempts/finisher.ts'
 import { Reaper } from './attempts/reaper.sql.ts'
 import { RunChanges } from './attempts/run-changes.sql.ts'
@@ -84,6 +85,7 @@ export class Engine {
   readonly backfiller: Backfiller
   readonly blockedWaker: BlockedWaker
   readonly reaper: Reaper
+  readonly expirer: Expirer
   readonly keeper: Keeper
   readonly pulse: Pulse
   readonly partitioner: Partitioner
@@ -111,6 +113,7 @@ export class Engine {
   readonly forecasts: Forecasts
   #liveNodes = 1
   #toReap: { shards: number[]; databaseNow: Instant } | null = null
+  #toExpire: { shards: number[]; databaseNow: Instant } | null = null
   #running = false
 
   constructor(deps: EngineDeps) {
@@ -177,6 +180,7 @@ export class Engine {
       onWaiting: (shard, dueAt) => wakeups.waiting(shard, dueAt),
     })
     this.reaper = new Reaper(base)
+    this.expirer = new Expirer({ ...base, onGone })
     this.keeper = new Keeper({ ...base, pools: () => this.handlers.pools })
     this.pulse = new Pulse({
       ...base,
@@ -347,6 +351,10 @@ export class Engine {
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
       this.remote.calls.sweep(queueId, answer.heads[i] ?? [])
     })
+    if (answer.hasStartDeadlines) {
+      this.#toExpire = { shards: asked.shards, databaseNow: answer.now }
+      this.#reaperLoop.wake()
+    }
     const inGrace = answer.graceUntil !== null && answer.now < answer.graceUntil
     // Not awaited here: the pulse must go on while leases are closed.
     if (answer.hasExpired && !inGrace) {
@@ -359,6 +367,9 @@ export class Engine {
     const asked = this.#toReap
     this.#toReap = null
     if (asked) await this.reaper.reap(asked.shards, asked.databaseNow)
+    const late = this.#toExpire
+    this.#toExpire = null
+    if (late) await this.expirer.expire(late.shards, late.databaseNow)
     return { waitMs: REAP_AT_LEAST_MS }
   }
 

@@ -45,7 +45,8 @@ export class Startable {
         return false
       }
       if (lease.ownPayload) lease.definition = withPayload(lease.definition, lease.ownPayload)
-      if (!startsTooLate(lease.definition, agesFrom(lease), now)) return true
+      // A run that is tried again has started; how old it may get then is for its retry policy.
+      if (lease.attempt > 1 || !startsTooLate(lease.definition, agesFrom(lease), now)) return true
       const late = {
         outcome: OUTCOME.skipped,
         failureClass: 'start_deadline',

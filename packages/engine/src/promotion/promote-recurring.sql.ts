@@ -14,7 +14,7 @@ const PACKED_IS_ALIVE = `exists (select from belfry.receipts c where c.holder = 
 /** Of what an item met. */
 const IS_ALIVE = 'h.met_row or h.met_packed'
 const ONLY_BACKFILL = `not h.met_packed and not exists (
-         select from belfry.runs r where r.shard = t.shard and r.job_id = t.job_id and r.cause <> ${CAUSE.backfill})`
+         select from belfry.runs r where r.shard = t.shard and r.job_id = t.job_id and r.cause <> ${CAUSE.backfill} offset 0)`
 const TAKES_THOUGHT = `(${IS_ALIVE}) and (h.overlap > ${OVERLAP.skip} or h.overlap = ${OVERLAP.skip} and ${ONLY_BACKFILL})`
 
 /**
@@ -44,7 +44,8 @@ const PROMOTE = statement(
      offset 0
    ), moved as (
      update belfry.timers t set due_at = to_timestamp(h.next_due / 1000::float8), nominal_at = to_timestamp(h.next_nominal / 1000::float8),
-       decided_until = h.nominal_at, version = t.version + 1, remaining_runs = t.remaining_runs - 1,
+       decided_until = h.nominal_at, version = t.version + 1,
+       remaining_runs = t.remaining_runs - (not (h.overlap = ${OVERLAP.skip} and (${IS_ALIVE})))::int,
        packed_by = case when h.packs and not (${IS_ALIVE}) then $11::bigint else t.packed_by end,
        packed_nominal = case when h.packs and not (${IS_ALIVE}) then h.nominal_at else t.packed_nominal end
      from held h where t.ctid = h.ctid and not (${TAKES_THOUGHT})

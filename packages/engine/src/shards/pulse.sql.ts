@@ -72,7 +72,8 @@ const PULSE = statement(
      ${forgottenIn('$10')},
      array(select c.tenant_id || '/' || c.version || '/' || c.name from belfry.calendars c where c.replanned < c.version
        order by c.updated_at limit ${MAX_CALENDARS}),
-     (select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data')
+     (select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data'),
+     exists (select from belfry.jobs j where j.definition ->> 'startDeadlineMs' is not null)
    from clock`,
 )
 const HEADS = statement(
@@ -134,12 +135,14 @@ export interface PulseAnswer {
   heads: (number | null)[][]
   /** Jobs whose next run waits for nothing any more. */
   toWake: string[]
+  /** Some recurring job says how late its runs may start. */
+  hasStartDeadlines: boolean
 }
 
 type Row = [
   ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string],
   ...[string, string, string, number, string, string],
-  ...[string, string | null],
+  ...[string, string | null, boolean],
 ]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
@@ -160,7 +163,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
   const [promoters, paused, deleted, httpQueues, backfilled, toWake] = (row as Row).slice(10) as [
     ...[string, string, string, number, string, string],
   ]
-  const [calendars, zoneData] = (row as Row).slice(16) as [string, string | null]
+  const [calendars, zoneData, hasStartDeadlines] = (row as Row).slice(16) as [string, string | null, boolean]
   return {
     now: Math.floor(now),
     lastPulseAt: last,
@@ -179,6 +182,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     toWake: listOf(toWake),
     changedCalendars: listOf(calendars).map(calendarOf),
     zoneData,
+    hasStartDeadlines,
   }
 }
 

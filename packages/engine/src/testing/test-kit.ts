@@ -170,11 +170,13 @@ export class TestKit {
   /** Closes leases that have expired; answers how many. It knows no grace: here the clock jumps all the time. */
   async reap(): Promise<number> {
     await this.#ensurePartitions()
-    const { engine, shards, clock } = this.#node
-    return engine.reaper.reap(
-      Array.from({ length: shards }, (_, shard) => shard),
-      clock.now(),
-    )
+    return this.#node.engine.reaper.reap(this.#shards, this.clock.now())
+  }
+
+  /** Ends runs of recurring jobs that nobody began by their start deadline; answers how many. */
+  async expire(): Promise<number> {
+    await this.#ensurePartitions()
+    return this.#node.engine.expirer.expire(this.#shards, this.clock.now())
   }
 
   /** Removes what has expired, as a node does every hour. */
@@ -191,7 +193,7 @@ export class TestKit {
       await this.pulse()
       await this.keep()
       await this.readTimers()
-      let changed = (await this.promote()) + (await this.wakeWaiting()) + (await this.reap())
+      let changed = (await this.promote()) + (await this.wakeWaiting()) + (await this.reap()) + (await this.expire())
       changed += await this.backfill()
       for (const queue of this.#queues.keys()) changed += await this.claim(queue)
       await this.#handlersEnd(running)
@@ -263,6 +265,10 @@ export class TestKit {
     }
     await nextTurn()
     await handlers.settled()
+  }
+
+  get #shards(): number[] {
+    return Array.from({ length: this.#node.shards }, (_, shard) => shard)
   }
 
   /** A day's history needs its partition; a node makes them in a loop of its own. */

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
 import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
+import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
 import { Partitioner } from '../../src/history/partitioner.ts'
@@ -150,6 +151,10 @@ const HOT: Record<string, Hot> = {
     send: (db) => wakeNext(db, fences, { now: START, turn: 1 }),
     // Receipts are few, and looked through.
     by: ['runs_blocked', 'runs_pkey', 'Seq Scan of receipts'],
+  },
+  expire: {
+    send: (db) => new Expirer({ db, clock: new ManualClock(START), onGone: () => {} }).expire([0, 1], START),
+    by: ['runs_pkey', 'jobs_with_start_deadline'],
   },
   pulse: {
     send: (db) =>
