@@ -16,6 +16,24 @@ const specs: ResolvedSpec[] = [
   { cron: '0 0 1 1 *', timezone: 'UTC', endAt: start + 1_000 * HOUR },
   { every: 'PT17M', timezone: 'UTC', anchor: start + 5 * HOUR, count: 60 },
   { every: 'P1D', timezone: 'Europe/Berlin', anchor: start },
+  { cron: ['0 9 * * *', '*/45 1-3 * * *', '30 2 1 * *'], timezone: 'America/Havana' },
+  { cron: '*/20 * * * *', timezone: 'UTC', exclude: [{ cron: '* 8-16 * * *' }, { date: '2026-01-02' }] },
+  { cron: '30 2 * * *', timezone: 'UTC', exclude: [{ cron: '* 2 * * *' }] },
+  {
+    cron: ['0 9 * * *', '0 17 * * 6'],
+    timezone: 'Europe/Berlin',
+    exclude: [{ days: ['2026-01-01', '2026-01-06'], weekend: [0, 6] }],
+    onExcluded: 'next_business_day',
+  },
+  {
+    every: 'PT45M',
+    timezone: 'Europe/Berlin',
+    anchor: start,
+    exclude: [
+      { from: '2026-01-02', to: '2026-01-03' },
+      { fromAt: start + 5 * HOUR, toAt: start + 9 * HOUR },
+    ],
+  },
 ]
 
 /** Near one another, far apart, and on the boundaries where mistakes live. */
