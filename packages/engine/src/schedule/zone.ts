@@ -91,7 +91,7 @@ const UTC_STRETCH: Stretch = { ...ALWAYS, offset: 0, offsetBefore: 0, offsetAfte
 const CHUNK_MS = 400 * DAY_MS
 /** Two changes of a zone that are nearer than this would be missed. From 1970 to 2100 the nearest are almost a week apart. */
 const PROBE_MS = 2 * DAY_MS
-/** Few questions concern more than a few years. 64 chunks take about 10 KB. */
+/** Few questions concern more than a few years. 64 chunks take about 20 KB. */
 const MAX_CHUNKS = 64
 /** Before and after these, nothing fires and nothing changes. */
 const FIRST_CHUNK = Math.floor(BEGIN_OF_TIME / CHUNK_MS)
