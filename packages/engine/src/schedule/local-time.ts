@@ -24,7 +24,7 @@ export function localTimeOf(spec: ResolvedSpec, at: Instant): FireTimeText {
 }
 
 /** Whether the clocks show a local time of a stretch twice: it is in the stretch before too, or in the one after. */
-export function isRepeated(stretch: Stretch, local: LocalTime): boolean {
+function isRepeated(stretch: Stretch, local: LocalTime): boolean {
   return local < stretch.from + stretch.offsetBefore || local >= stretch.until + stretch.offsetAfter
 }
 

@@ -34,7 +34,7 @@ export function readExclusions(exclude: readonly (ResolvedExclusion | Exclusion)
 }
 
 /** An expression of five fields leaves out whole minutes, one of six seconds. */
-export function excludedPattern(cron: string): CronPattern {
+function excludedPattern(cron: string): CronPattern {
   const canonical = canonicalCron(cron)
   return new CronPattern(canonical.split(' ').length === 5 ? `* ${canonical}` : canonical)
 }

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { ResolvedSpec } from '../../src/job/definition.ts'
 import { compileSchedule } from '../../src/schedule/compile-schedule.ts'
 import type { Schedule } from '../../src/schedule/schedule.ts'
 import { type BothForms, cronSpecs, cronsWithSeconds } from './arbitrary-spec.ts'
-import { naiveFires, readWall, readWalls, type Walls } from './naive-walker.ts'
+import { instantOf, naiveFires, readWall, readWalls, type Walls } from './naive-walker.ts'
 
 /**
  * `BELFRY_SCHEDULE_CASES=all` tries every zone in every year from 2020 to 2037, around each change of its clocks; a number
@@ -157,6 +158,55 @@ test('crons with seconds do so too', () => {
       const fires = naiveFires(naive, walls)
       const schedule = compileSchedule({ cron: text, timezone: zone })
       expectSame(schedule, fires, centre - 20 * MINUTE, centre + 20 * MINUTE, what)
+    }
+  }
+})
+
+/** In steps of whole minutes; days are counted on the wall. */
+function intervalTimes(every: string, anchor: number, walls: Walls): number[] {
+  const end = walls.from + walls.locals.length * walls.step
+  const times: number[] = []
+  if (every === 'P1D') {
+    const local = walls.locals[(anchor - walls.from) / walls.step] as number
+    for (let day = 0; day < 10; day++) times.push(instantOf(walls, local + day * DAY) ?? end)
+  } else {
+    const minutes = Number(every.slice(2, -1))
+    for (let at = anchor; at < end; at += minutes * MINUTE) times.push(at)
+  }
+  return times.filter((at) => at < end)
+}
+
+test('intervals leave out and move what they say', () => {
+  const places: [string, string][] = [
+    ['Europe/Berlin', '2026-03-29T01:00:00Z'],
+    ['Europe/Berlin', '2026-10-25T01:00:00Z'],
+    ['America/Havana', '2026-03-08T05:00:00Z'],
+    ['Asia/Kolkata', '2026-06-03T00:00:00Z'],
+  ]
+  for (const [zone, text] of places) {
+    const centre = Date.parse(text)
+    const walls = readWalls(zone, centre - 3 * DAY, centre + 1.5 * DAY, MINUTE)
+    const cases = fc.record({
+      both: cronSpecs(zone, centre).filter(({ spec }) => spec.exclude !== undefined),
+      every: fc.constantFrom('PT7M', 'PT45M', 'PT60M', 'PT90M', 'P1D'),
+      anchorMinute: fc.integer({ min: 0, max: 600 }),
+    })
+    for (const { both, every, anchorMinute } of fc.sample(cases, { seed, numRuns: 60 })) {
+      const { exclude = [] } = both.spec
+      // The walls must show where the excluded days before the first time end.
+      const anchor = walls.from + anchorMinute * MINUTE
+      const moves = both.naive.moves && every !== 'PT7M' && every !== 'PT45M'
+      const spec: ResolvedSpec = {
+        every,
+        timezone: zone,
+        anchor,
+        exclude,
+        ...(moves && { onExcluded: 'next_business_day' }),
+      }
+      const naive = { ...both.naive, fields: [], moves, startAt: anchor, endAt: Number.POSITIVE_INFINITY }
+      const fires = naiveFires(naive, walls, intervalTimes(every, anchor, walls))
+      const what = () => `${JSON.stringify(spec)} near ${text} (seed ${seed})`
+      expectSame(compileSchedule(spec), fires, walls.from, centre + DAY - 1, what)
     }
   }
 })
