@@ -20,6 +20,7 @@ import type {
   PostJobsBatch,
   PostJobsByJobIdCancel,
   PostJobsByJobIdPause,
+  PostJobsByJobIdResume,
   PostJobsByJobIdTrigger,
   Preview,
   PreviewInput,
@@ -109,8 +110,13 @@ export class Jobs {
     return this.#transport.call('POST /v1/jobs/{jobId}/pause', { path: { jobId }, body }, options)
   }
 
-  resume(jobId: string, options?: CallOptions): Promise<{ status: Job['status'] }> {
-    return this.#transport.call('POST /v1/jobs/{jobId}/resume', { path: { jobId } }, options)
+  /** Goes on from now; with `missed: 'catch_up'` what fell into the pause is made up for, as after an outage. */
+  resume(
+    jobId: string,
+    body: NonNullable<PostJobsByJobIdResume['body']> = {},
+    options?: CallOptions,
+  ): Promise<PostJobsByJobIdResume['response']> {
+    return this.#transport.call('POST /v1/jobs/{jobId}/resume', { path: { jobId }, body }, options)
   }
 
   /** One run now, beside the schedule. Never repeated by itself: each call is a run. */

@@ -225,6 +225,28 @@ test('a trigger may have a payload of its own, which its run shows', async () =>
   expect(await trigger({ paylod: 2 })).toMatchObject({ status: 422, errors: [{ suggestion: 'payload' }] })
 })
 
+test('a trigger that is to wait says so, and its run names what it waits for', async () => {
+  const jobId = await create({ queue: 'triggered', cron: '@yearly', overlap: 'buffer_one' })
+  const trigger = async (body: object = {}) =>
+    (await call<{ runId: string; status: string }>(`POST /v1/jobs/${jobId}/trigger`, body)).body
+  const first = await trigger()
+  expect(first.status).toBe('ready')
+  const second = await trigger()
+  expect(second.status).toBe('blocked')
+  expect(await trigger()).toMatchObject({ status: 409, code: 'overlap' })
+  expect((await call(`GET /v1/runs/${second.runId}`)).body).toMatchObject({ status: 'blocked', blockedBy: first.runId })
+  const { items } = (await call<{ items: object[] }>(`GET /v1/runs?status=blocked`)).body
+  expect(items).toMatchObject([{ id: second.runId }])
+})
+
+test('a paused job is resumed with what it missed, or as ever', async () => {
+  const jobId = await create({ queue: 'triggered', cron: '@yearly' })
+  await call(`POST /v1/jobs/${jobId}/pause`, {})
+  const resumed = await call(`POST /v1/jobs/${jobId}/resume`, { missed: 'all' })
+  expect(resumed.body).toMatchObject({ status: 422, errors: [{ path: 'missed' }] })
+  expect((await call(`POST /v1/jobs/${jobId}/resume`, { missed: 'catch_up' })).body).toEqual({ status: 'active' })
+})
+
 test('a trigger makes a run that the job lists, and every change says who made it', async () => {
   const jobId = await create({ queue: 'triggered', cron: '@yearly' })
   const { runId } = (await call<{ runId: string }>(`POST /v1/jobs/${jobId}/trigger`, {})).body
