@@ -105,9 +105,7 @@ async function fill(
   now: Instant,
 ): Promise<{ backfill: Backfill; ready: ReadyRun[]; looked: number; hasMore: boolean }> {
   const { shard, scheduleId, position, to } = backfill
-  await schedules.load([{ shard, scheduleId }])
-  const known = schedules.get(scheduleId)
-  if (!known) throw new Error(`the schedule ${scheduleId} of job ${job.jobId} is missing`)
+  const known = await schedules.mustGet({ shard, scheduleId })
   const limit = room + LOOK
   const times = nominalTimes(known.schedule, position, to, limit)
   const taken = await takenTimes(tx, job, times)

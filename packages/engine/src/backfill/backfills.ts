@@ -132,10 +132,8 @@ export class Backfills {
   async #plan(jobId: string, asked: UnderstoodBackfill): Promise<{ job: JobToBackfill; plan: BackfillPlan }> {
     const { db, schedules } = this.#deps
     const job = await readJobToBackfill(db, jobId)
-    await schedules.load([job])
-    const known = schedules.get(job.scheduleId)
-    if (!known) throw new Error(`the schedule ${job.scheduleId} of job ${jobId} is missing`)
-    return { job, plan: await planBackfill(db, job, known.schedule, asked) }
+    const { schedule } = await schedules.mustGet(job)
+    return { job, plan: await planBackfill(db, job, schedule, asked) }
   }
 }
 

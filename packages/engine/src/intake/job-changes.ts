@@ -8,7 +8,7 @@ import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import { dueOf } from '../promotion/due.ts'
 import { meetLive } from '../promotion/meet-live.sql.ts'
-import { putSkips } from '../promotion/put-skips.sql.ts'
+import { skipUndecided } from '../promotion/skip-undecided.ts'
 import { insertBlockedRuns, insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
@@ -85,6 +85,8 @@ export class JobChanges {
     return this.#change(jobId, by, async (tx, { job, timer, record, now }) => {
       const active = this.#mustHaveFuture(job, timer)
       if (job.status === JOB_STATUS.paused) return { status: 'paused' }
+      if (active.scheduleId !== null && active.nominalAt !== null && active.nominalAt <= now)
+        throw new BelfryError('in_progress', `job ${jobId} is still making up for missed times: try again`)
       await writeTimer(tx, { ...active, dueAt: FOREVER })
       await writeJob(tx, { ...job, status: JOB_STATUS.paused, pauseReason: reason }, now)
       await record('pause', statusOf(job), { status: 'paused', reason })
@@ -134,15 +136,7 @@ export class JobChanges {
     const known = await this.#scheduleOf(paused)
     const from = paused.nominalAt as Instant
     const next = from > now ? from : known.schedule.next(now)
-    if (from <= now) {
-      const count = known.schedule.count(from - 1, now, 10_001)
-      await putSkips(
-        tx,
-        paused,
-        [{ from, to: next ?? now + 1, reason: 'paused', count: count > 10_000 ? null : count }],
-        now,
-      )
-    }
+    await skipUndecided(tx, paused, known.schedule, { reason: 'paused', until: now, now })
     if (next === null) {
       await removeTimer(tx, paused.shard, paused.jobId)
       await writeJob(tx, { ...job, status: JOB_STATUS.completed, pauseReason: null }, now)
@@ -160,8 +154,7 @@ export class JobChanges {
     const { cancelGraceMs, wakeups } = this.#deps
     const { status, asked } = await this.#change(jobId, by, async (tx, { job, timer, ready, record, now }) => {
       if (job.status === JOB_STATUS.canceled) return { status: 'canceled' as const, asked: [] }
-      if (timer) await removeTimer(tx, job.shard, job.jobId)
-      if (timer && job.oneOff) await recordCanceledOneOff(tx, timer, now)
+      if (timer) await this.#giveUp(tx, { job, timer, now })
       const leased = running === 'cancel' ? 'ask' : 'leave'
       // Looked at before they are asked: of a one-off, that is all that tells a first cancel from a second.
       const isNews = timer !== null || (leased === 'ask' && (await hasUnaskedRun(tx, job)))
@@ -195,8 +188,7 @@ export class JobChanges {
     const asked = await this.#change(jobId, by, async (tx, { job, timer, ready, record, now }) => {
       if (job.oneOff && !timer && (await isAlive(tx, job.shard, job.jobId)))
         throw new BelfryError('already_due', `job ${jobId} has become a run: cancel it`)
-      if (timer) await removeTimer(tx, job.shard, job.jobId)
-      if (timer && job.oneOff) await recordCanceledOneOff(tx, timer, now)
+      if (timer) await this.#giveUp(tx, { job, timer, now })
       const at = { now, graceUntil: now + cancelGraceMs, leased: 'ask' as const }
       const canceled = await cancelRuns(tx, { ...job, nominalAt: null }, at)
       ready.length = 0
@@ -206,6 +198,19 @@ export class JobChanges {
       return canceled.asked
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
+  }
+
+  /** The job has no future any more, and what it did not decide is not forgotten with it. */
+  async #giveUp(
+    tx: Transaction,
+    { job, timer, now }: { job: JobRow; timer: LockedTimer; now: Instant },
+  ): Promise<void> {
+    await removeTimer(tx, job.shard, job.jobId)
+    if (job.oneOff) await recordCanceledOneOff(tx, timer, now)
+    if (timer.scheduleId === null || timer.nominalAt === null || timer.nominalAt > now) return
+    const { schedule } = await this.#scheduleOf(timer)
+    const reason = job.status === JOB_STATUS.paused ? 'paused' : 'superseded'
+    await skipUndecided(tx, timer, schedule, { reason, until: now, now })
   }
 
   async #hasName(tx: Transaction, { tenantId, name, jobId }: JobRow): Promise<boolean> {
@@ -301,12 +306,8 @@ export class JobChanges {
     )
   }
 
-  async #scheduleOf(timer: LockedTimer) {
-    const scheduleId = timer.scheduleId as string
-    await this.#deps.schedules.load([{ shard: timer.shard, scheduleId }])
-    const known = this.#deps.schedules.get(scheduleId)
-    if (!known) throw new Error(`the schedule ${scheduleId} of job ${timer.jobId} is missing`)
-    return known
+  #scheduleOf({ shard, scheduleId }: LockedTimer) {
+    return this.#deps.schedules.mustGet({ shard, scheduleId: scheduleId as string })
   }
 
   async #change<Result>(

@@ -2,8 +2,8 @@ import { BelfryError } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import { OVERLAP } from '../job/states.ts'
 import { dueOf } from '../promotion/due.ts'
-import { putSkips } from '../promotion/put-skips.sql.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
+import { skipUndecided } from '../promotion/skip-undecided.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Transaction } from '../store/database.ts'
 import type { LockedTimer } from '../timers/lock-timer.sql.ts'
@@ -21,8 +21,6 @@ export interface ReplanUpdatedDeps {
 }
 
 const FOREVER = Number.POSITIVE_INFINITY
-/** What falls into a pause is counted so far. */
-const MAX_COUNTED = 10_000
 
 /**
  * The timer of a job that was changed, in the transaction that holds it. What was due has been decided under the old
@@ -71,10 +69,8 @@ async function closeOld(
   const { nominalAt: from, shard, scheduleId } = timer
   if (from === null || scheduleId === null || from > now) return
   if (!isPaused) throw new BelfryError('in_progress', 'the job is still making up for missed times: try again')
-  await schedules.load([{ shard, scheduleId }])
-  const counted = schedules.get(scheduleId)?.schedule.count(from - 1, now, MAX_COUNTED + 1) ?? null
-  const count = counted !== null && counted > MAX_COUNTED ? null : counted
-  await putSkips(tx, timer, [{ from, to: now + 1, reason: 'paused', count }], now)
+  const { schedule } = await schedules.mustGet({ shard, scheduleId })
+  await skipUndecided(tx, timer, schedule, { reason: 'paused', until: now, now })
 }
 
 /** `maxRuns` is a total: what was run before it was changed counts. */

@@ -173,7 +173,7 @@ test('a pause is told with its key and reason: while it lasts, after it, and for
     verdict: 'skipped',
     reason: 'paused',
     by,
-    skip: { from: new Date(START + 2 * HOUR), to: new Date(START + 5 * HOUR), count: 3 },
+    skip: { from: new Date(START + 2 * HOUR), to: new Date(START + 4.5 * HOUR + 1), count: 3 },
     sentence:
       '2026-01-05 11:00 UTC was skipped: the job was paused by bk_night since 2026-01-05 09:30 UTC ("month end").',
   })

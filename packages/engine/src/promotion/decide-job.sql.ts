@@ -2,6 +2,7 @@ import { CAUSE } from '../job/states.ts'
 import { insertBlockedRuns, insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { Schedule } from '../schedule/schedule.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type LockedTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
@@ -44,6 +45,8 @@ export interface Decided {
 
 /** A decision yields after some runs or skips; so many of them at most in one transaction. */
 const MAX_DECISIONS = 20
+/** Whoever changes a job decides all of them: one for each second of the last minute, and what catch-up makes of the rest. */
+const MAX_DECISIONS_BEFORE_CHANGE = 200
 
 /**
  * Decides every nominal time of a recurring job up to `now`, in a transaction that holds the job's timer: for jobs whose
@@ -59,13 +62,12 @@ export async function decideJob(
 ): Promise<Decided> {
   let timer = locked
   if (timer.scheduleId === null || timer.nominalAt === null) return { ready: [], asked: [], timer }
-  await deps.schedules.load([{ shard: timer.shard, scheduleId: timer.scheduleId }])
-  const known = deps.schedules.get(timer.scheduleId)
-  if (!known) throw new Error(`the schedule ${timer.scheduleId} of job ${timer.jobId} is missing`)
+  const known = await deps.schedules.mustGet({ shard: timer.shard, scheduleId: timer.scheduleId })
   const times: Instant[] = []
   const skips: SkipRange[] = []
   const fresh = new Set<Instant>()
-  for (let round = 0; round < MAX_DECISIONS && timer.nominalAt !== null; round++) {
+  const rounds = upTo === 'due' ? MAX_DECISIONS : MAX_DECISIONS_BEFORE_CHANGE
+  for (let round = 0; round < rounds && timer.nominalAt !== null; round++) {
     const nominalAt: Instant = timer.nominalAt
     // A jittered nominal time belongs to the definition under which it came, though it is due a little later.
     const delayMs = upTo === 'due' ? dueOf(nominalAt, timer.jitterMs, known.schedule) - nominalAt : 0
@@ -94,6 +96,7 @@ export async function decideJob(
     met.blocked.map((at) => born(at, 0)),
   )
   const { asked } = met
+  timer = withGivenBack(timer, times.length - ready.length - met.blocked.length, known.schedule)
   if (timer.nominalAt === null) {
     await removeTimer(tx, timer.shard, timer.jobId)
     await tx.query(COMPLETE, [timer.shard, timer.jobId, now])
@@ -106,6 +109,14 @@ export async function decideJob(
   }
   await writeTimer(tx, timer)
   return { ready, asked, timer }
+}
+
+/** Of `maxRuns`, only what became a run is used up: with what others stood in the way of, the schedule goes on. */
+function withGivenBack(timer: LockedTimer, skipped: number, schedule: Schedule): LockedTimer {
+  const { remainingRuns, nominalAt, decidedUntil } = timer
+  if (remainingRuns === null || skipped === 0) return timer
+  const next = nominalAt ?? (decidedUntil === null ? null : schedule.next(decidedUntil))
+  return { ...timer, remainingRuns: remainingRuns + skipped, nominalAt: next }
 }
 
 export function readyRunOf(

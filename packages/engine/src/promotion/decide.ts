@@ -113,11 +113,16 @@ function run(decision: Decision, nominalTimes: Instant[], schedule: Schedule): D
 function skip(decision: Decision, to: Instant | null, lastUntil: Instant, schedule: Schedule): Decision {
   const from = decision.next as Instant
   const end = lastUntil + 1
-  const count = schedule.count(from - 1, end - 1, MAX_COUNTED + 1)
   return {
     ...decision,
-    skips: [{ from, to: end, reason: 'catch_up_expired', count: count > MAX_COUNTED ? null : count }],
+    skips: [{ from, to: end, reason: 'catch_up_expired', count: countOf(schedule, from, end) }],
     decidedUntil: schedule.latest(end - 1, from - 1) ?? decision.decidedUntil,
     next: to,
   }
+}
+
+/** How many nominal times lie in [from, to); null when they are too many to be counted out. */
+export function countOf(schedule: Schedule, from: Instant, to: Instant): number | null {
+  const count = schedule.count(from - 1, to - 1, MAX_COUNTED + 1)
+  return count > MAX_COUNTED ? null : count
 }

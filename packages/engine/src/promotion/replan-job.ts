@@ -11,8 +11,8 @@ import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sq
 import { type DecideDeps, decideJob } from './decide-job.sql.ts'
 import { dueOf } from './due.ts'
 import { type JobPlan, pauseJob, readJobPlan } from './job-plan.sql.ts'
-import { putSkips } from './put-skips.sql.ts'
 import type { KnownSchedule } from './schedules.sql.ts'
+import { skipUndecided } from './skip-undecided.ts'
 
 export interface ReplanDeps extends DecideDeps {
   db: Database
@@ -41,7 +41,6 @@ type Planned = KnownSchedule & { id: string }
 
 const LOCK_TIMEOUT_MS = 1_000
 const FOREVER = Number.POSITIVE_INFINITY
-const MAX_COUNTED = 10_000
 const SAME: Done = { outcome: 'same' }
 
 /**
@@ -124,9 +123,7 @@ export class ReplanJob {
     const nominalAt = next.schedule.next(from - 1)
     const to = Math.min(nominalAt ?? now + 1, now + 1)
     const old = await this.#scheduleOf(timer)
-    const count = old.schedule.count(from - 1, to - 1, MAX_COUNTED + 1)
-    if (count > 0)
-      await putSkips(tx, timer, [{ from, to, reason: 'paused', count: count > MAX_COUNTED ? null : count }], now)
+    await skipUndecided(tx, timer, old.schedule, { reason: 'paused', until: to - 1, now })
     const decidedUntil = old.schedule.latest(to - 1, from - 1) ?? timer.decidedUntil
     return this.#write(tx, locked, next, { nominalAt, decidedUntil })
   }
@@ -176,13 +173,8 @@ export class ReplanJob {
     return { outcome: 'moved', ...(isWaiting ? {} : { afterCommit: () => this.#deps.wakeups.timer(shard, dueAt) }) }
   }
 
-  async #scheduleOf({ shard, jobId, scheduleId }: LockedTimer): Promise<KnownSchedule> {
-    const { schedules } = this.#deps
-    const id = scheduleId as string
-    await schedules.load([{ shard, scheduleId: id }])
-    const known = schedules.get(id)
-    if (!known) throw new Error(`the schedule ${id} of job ${jobId} is missing`)
-    return known
+  #scheduleOf({ shard, scheduleId }: LockedTimer): Promise<KnownSchedule> {
+    return this.#deps.schedules.mustGet({ shard, scheduleId: scheduleId as string })
   }
 
   async #locked(

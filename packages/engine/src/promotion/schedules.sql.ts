@@ -60,6 +60,14 @@ export class Schedules {
     return spec ? this.#known(id, spec) : null
   }
 
+  /** Of a job that refers to it: a schedule is never removed. */
+  async mustGet(wanted: { shard: number; scheduleId: string }): Promise<KnownSchedule> {
+    await this.load([wanted])
+    const known = this.get(wanted.scheduleId)
+    if (known === null) throw new Error(`the schedule ${wanted.scheduleId} is missing in shard ${wanted.shard}`)
+    return known
+  }
+
   /** For a job that is being planned now. */
   of(spec: ResolvedSpec): KnownSchedule & { id: string } {
     const id = scheduleId(spec)
@@ -83,6 +91,7 @@ export class Schedules {
     if (this.#interned.size > MAX_INTERNED) this.#interned.clear()
     for (const key of missing.keys()) this.#interned.add(key)
   }
+
   #known(id: string, spec: ResolvedSpec): KnownSchedule {
     return { spec, schedule: this.#fireTimes.get(id, () => spec), catchUp: spec.catchUp ?? DEFAULT_CATCH_UP }
   }

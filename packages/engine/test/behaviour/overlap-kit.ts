@@ -12,8 +12,8 @@ export const EVERY_TEN = {
 } as const
 export const minutesOf = (date: Date): number => (date.getTime() - START) / MINUTE
 
-/** A kit whose handler stays at work until it is told how to end. */
-export async function setup() {
+/** A kit whose handler stays at work until it is told how to end; unless it is deaf, also until it is asked to stop. */
+export async function setup(handlerIs: 'listening' | 'deaf' = 'listening') {
   const t = await startKit()
   const atWork: { run: ActiveRun; end: (how?: (run: ActiveRun) => unknown) => void }[] = []
   const started: number[] = []
@@ -26,7 +26,8 @@ export async function setup() {
       const mine = { run, end }
       started.push(minutesOf(run.nominalAt))
       atWork.push(mine)
-      run.signal.addEventListener('abort', () => end((aborted) => aborted.cancel('asked to stop')))
+      if (handlerIs === 'listening')
+        run.signal.addEventListener('abort', () => end((aborted) => aborted.cancel('asked to stop')))
     })
   await t.kit.handle('reports', handler, { concurrency: 100 })
   const end = async (how?: (run: ActiveRun) => unknown) => {

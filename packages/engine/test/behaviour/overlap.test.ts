@@ -237,7 +237,8 @@ test.each<[Overlap, string, string]>([
   ['buffer_all', 'blocked', 'blocked'],
   ['cancel_running', 'blocked', 'blocked'],
 ])('a trigger obeys %s, of its job or of its own', async (overlap, first, second) => {
-  const t = await setup()
+  // Deaf: what is asked to stop is still there when the second trigger comes.
+  const t = await setup('deaf')
   const said = (jobId: string, options = {}) =>
     t.kit.jobs.trigger(jobId, options).then(
       ({ status }) => status,
@@ -324,4 +325,18 @@ test('cancel_running leaves a backfill alone', async () => {
   await t.pass(20)
   expect(await t.query('select from runs where cancel_requested')).toEqual([])
   expect(await t.runs(jobId)).toEqual(['10 running', '20 canceled', '30 blocked'])
+})
+
+test.each(['skip', 'buffer_one'] as const)('maxRuns counts runs, and not what %s left out', async (policy) => {
+  const t = await setup()
+  const jobId = await t.create(policy, { maxRuns: 3 })
+  await t.pass(45)
+  for (let ended = 0; ended < 3; ended++) {
+    await t.end()
+    await t.pass(10)
+  }
+  await t.pass(60)
+  await t.end()
+  expect(t.started).toHaveLength(3)
+  expect(await t.kit.jobs.get(jobId)).toMatchObject({ status: 'completed' })
 })

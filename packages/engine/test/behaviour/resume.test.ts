@@ -25,7 +25,24 @@ test('resumed as ever, a job goes on from now, and its pause is one skip', async
   await t.kit.pass(5 * MINUTE)
   expect(t.ran()).toEqual(minutes(70))
   expect(await t.skipsOf(t.jobId)).toEqual([
-    { from: at(20 * MINUTE), to: at(70 * MINUTE), reason: SKIP_REASON.paused, count: 5 },
+    { from: at(20 * MINUTE), to: at(65 * MINUTE + 1), reason: SKIP_REASON.paused, count: 5 },
+  ])
+})
+
+test('a schedule that takes over after a pause is not covered by the skip of the pause', async () => {
+  const t = await paused({ overlap: 'allow' })
+  await t.kit.jobs.resume(t.jobId)
+  await t.kit.jobs.update(t.jobId, { every: 'PT1M' })
+  await t.kit.pass(2 * MINUTE)
+  expect(t.ran()).toEqual(minutes(66, 67))
+  expect((await t.skipsOf(t.jobId)).map(({ to }) => to)).toEqual([at(65 * MINUTE + 1)])
+})
+
+test('what fell into a pause is recorded when the job is canceled in it', async () => {
+  const t = await paused({})
+  await t.kit.jobs.cancel(t.jobId)
+  expect(await t.skipsOf(t.jobId)).toEqual([
+    { from: at(20 * MINUTE), to: at(65 * MINUTE + 1), reason: SKIP_REASON.paused, count: 5 },
   ])
 })
 

@@ -57,7 +57,7 @@ test('what fell into a pause is recorded when the schedule that it belongs to is
   expect(nominals(seen)).toEqual(minutes(10, 60))
   expect(await skipsOf(jobId)).toEqual([
     { from: at(20 * MINUTE), to: at(35 * MINUTE + 1), reason: SKIP_REASON.paused, count: 2 },
-    { from: at(45 * MINUTE), to: at(60 * MINUTE), reason: SKIP_REASON.paused, count: 1 },
+    { from: at(45 * MINUTE), to: at(55 * MINUTE + 1), reason: SKIP_REASON.paused, count: 1 },
   ])
 })
 
@@ -182,4 +182,15 @@ test('a minute that comes from the job stays the same over an update, and is sho
   await kit.pass(HOUR + SECOND)
   expect(nominals(seen)[0]).toEqual(before?.nextRunAt)
   expect(before?.times[0]?.utc).toBe(before?.nextRunAt?.toISOString().replace('.000', ''))
+})
+
+test('every second of a job that is nearly a minute behind is decided before an update', async () => {
+  const { kit, seen } = await setup()
+  const { jobId } = await kit.jobs.create({ cron: '* * * * * *', overlap: 'allow', queue: 'reports', payload: 1 })
+  await kit.pass(0)
+  const before = seen.length
+  kit.clock.advance(50 * SECOND)
+  await kit.jobs.update(jobId, { cron: '0 0 * * *' })
+  await kit.settle()
+  expect(seen.length - before).toBe(50)
 })

@@ -32,7 +32,12 @@ async function setup() {
     await view.jobs.create({ queue: `fails-${tenant}`, ...once })
     await view.jobs.create({ queue: 'idle' })
     await view.jobs.create({ queue: 'idle', delay: '1h', idempotencyKey: 'k' })
-    const { jobId } = await view.jobs.create({ queue: 'idle', cron: '* * * * *', overlap: 'allow', labels: { team: tenant } })
+    const { jobId } = await view.jobs.create({
+      queue: 'idle',
+      cron: '* * * * *',
+      overlap: 'allow',
+      labels: { team: tenant },
+    })
     await view.jobs.pause(jobId)
     t.kit.clock.advance(2 * MINUTE)
     await view.jobs.resume(jobId)
