@@ -77,7 +77,9 @@ function expectSame(
   if (found.length !== expected.length || found.some((fire, index) => fire !== expected[index])) {
     expect(found.map(iso), what()).toEqual(expected.map(iso))
   }
-  for (let i = 0; i < 24; i++) {
+  // Where all is left out, each question is a search through a century.
+  const questions = expected.length === 0 ? 3 : 24
+  for (let i = 0; i < questions; i++) {
     const near = expected[(i * 7) % Math.max(1, expected.length)]
     const spread = from + Math.floor((until - from) * ((i * 0.618) % 1))
     const at = i % 2 === 0 && near !== undefined ? near + ((i % 3) - 1) : spread
