@@ -183,7 +183,7 @@ export class LeaseCalls {
   async #leasesOf(holder: string, leaseMs: number): Promise<DefinedLease[]> {
     const { db } = this.#deps
     const isRepeated = (await callsWithLeases(db, [holder], null)).size > 0
-    return isRepeated ? this.#again(await leasesOfCalls(db, [holder]), leaseMs) : []
+    return isRepeated ? this.#again(ofFirstClaim(await leasesOfCalls(db, [holder])), leaseMs) : []
   }
 
   /**
@@ -202,7 +202,7 @@ export class LeaseCalls {
     const repeated = await callsWithLeases(db, holders, claimedAt)
     const found = repeated.size === 0 ? [] : await leasesOfCalls(db, [...repeated])
     for (const poll of polls) {
-      const own = found.filter((lease) => lease.holder === poll.holder && lease.leasedAt !== claimedAt)
+      const own = ofFirstClaim(found.filter((one) => one.holder === poll.holder && one.leasedAt !== claimedAt))
       const leases = own.length === 0 ? [] : await this.#again(own, poll.leaseMs)
       if (leases.length > 0) poll.answer(leases)
     }
@@ -243,4 +243,13 @@ export class LeaseCalls {
     const outcome = await finisher.finished(finish)
     if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
   }
+}
+
+/**
+ * What a call was given first. Another node that got the same call may have claimed for it before it saw that, and is about to
+ * give that back.
+ */
+function ofFirstClaim(leases: readonly Lease[]): Lease[] {
+  const first = Math.min(...leases.map(({ leasedAt }) => leasedAt))
+  return leases.filter(({ leasedAt }) => leasedAt === first)
 }
