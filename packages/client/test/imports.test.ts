@@ -9,7 +9,7 @@ async function importsOf(entry: URL): Promise<{ files: Set<string>; foreign: str
     if (files.has(file.href)) return
     files.add(file.href)
     const source = await readFile(file, 'utf8')
-    for (const [, specifier = ''] of source.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)) {
+    for (const [, specifier = ''] of source.matchAll(/(?<!')(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)) {
       if (specifier.startsWith('.')) await visit(new URL(specifier, file))
       else foreign.push(specifier)
     }

@@ -137,7 +137,8 @@ test('equal keys of different objects, escaped quotes and keys named __proto__ a
   const jobs = {
     create: async (job: unknown) => {
       created.push(job)
-      return { jobId: 'j', status: 'active', nextRunAt: null, deduplicated: false }
+      const understood = { understoodAs: 'now', expression: null, timezone: 'UTC', times: [] }
+      return { jobId: 'j', status: 'active', nextRunAt: null, deduplicated: false, ...understood }
     },
   }
   const t = setup({ tenant: () => ({ jobs }) as never })
