@@ -4,7 +4,7 @@ import { DAY_MS } from './duration.ts'
 import type { ExcludedDays } from './excluded-days.ts'
 import { notUnderstood } from './not-understood.ts'
 import { countFireTimes, type Schedule } from './schedule.ts'
-import type { Zone } from './zone.ts'
+import type { LocalTime, Zone } from './zone.ts'
 
 /** What moves to one day is collected, so both the days and the times on each of them have a bound. */
 export const MAX_TIMES_PER_DAY = 24
@@ -22,17 +22,22 @@ export function checkBusinessDays(days: ExcludedDays, timesPerDay: number): void
   }
 }
 
+/** A schedule that knows which local times its fire times stand for: where the clocks leave some out, not the ones they show. */
+export interface MeantSchedule extends Schedule {
+  meantAt(fire: Instant): readonly LocalTime[]
+}
+
 /**
  * Fire times on excluded days move to the next day that is not one, at the same time of day; equal times are one. The days
  * stay in order, the times within a day do not: Saturday 17:00 moves behind Sunday 09:00. So all times of a day are
  * collected, from the first excluded day before it on.
  */
 export class BusinessDaySchedule implements Schedule {
-  readonly #schedule: Schedule
+  readonly #schedule: MeantSchedule
   readonly #zone: Zone
   readonly #excluded: ExcludedDays
 
-  constructor(schedule: Schedule, zone: Zone, excluded: ExcludedDays) {
+  constructor(schedule: MeantSchedule, zone: Zone, excluded: ExcludedDays) {
     this.#schedule = schedule
     this.#zone = zone
     this.#excluded = excluded
@@ -66,12 +71,17 @@ export class BusinessDaySchedule implements Schedule {
     return countFireTimes(this, after, until, limit)
   }
 
-  /** When a fire time of an excluded day happens instead; the same instant on other days. */
-  movedFrom(fire: Instant): Instant {
-    const local = this.#zone.localOf(fire)
-    const day = Math.floor(local / DAY_MS)
+  /**
+   * When a fire time of an excluded day happens instead; the same instant on other days. What moves is the time that was
+   * meant: 02:30, if the clocks skip it and it would have fired at 03:00.
+   */
+  movedFrom(fire: Instant): Instant[] {
+    const day = this.#dayAt(fire)
     const open = this.#openFrom(day)
-    return open === day ? fire : this.#zone.instantOf(local + (open - day) * DAY_MS)
+    if (open === day) return [fire]
+    const meant = this.#schedule.meantAt(fire).filter((local) => Math.floor(local / DAY_MS) === day)
+    const locals = meant.length === 0 ? [this.#zone.localOf(fire)] : meant
+    return locals.map((local) => this.#zone.instantOf(local + (open - day) * DAY_MS))
   }
 
   #timesOn(day: CalendarDay): Instant[] {
@@ -79,7 +89,7 @@ export class BusinessDaySchedule implements Schedule {
     const times = new Set<Instant>()
     let fire = this.#schedule.next(this.#beginOf(day) - 1)
     while (fire !== null && fire < until) {
-      times.add(this.movedFrom(fire))
+      for (const time of this.movedFrom(fire)) times.add(time)
       fire = this.#schedule.next(fire)
     }
     return [...times].sort((one, other) => one - other)

@@ -179,3 +179,19 @@ test.each([
     }
   }
 })
+
+test.each([{ cron: '30 2 * * *' }, { every: 'P1D', anchor: at('2027-03-20T01:30:00Z') }])(
+  'a time that the clocks skip on an excluded day moves as what was meant: $cron$every',
+  (rhythm) => {
+    const schedule = compileSchedule({
+      ...rhythm,
+      timezone: 'Europe/Berlin',
+      exclude: [{ days: [], weekend: [0, 6] }],
+      onExcluded: 'next_business_day',
+    })
+    // Monday at 02:30, for Saturday, for Sunday (when 02:30 is left out) and for itself: once.
+    expect(schedule.next(at('2027-03-26T12:00:00Z'))).toBe(at('2027-03-29T00:30:00Z'))
+    expect(schedule.next(at('2027-03-29T00:30:00Z'))).toBe(at('2027-03-30T00:30:00Z'))
+    expect(schedule.latest(at('2027-03-29T22:00:00Z'), 0)).toBe(at('2027-03-29T00:30:00Z'))
+  },
+)

@@ -89,6 +89,19 @@ export class CronTimes implements Schedule {
     return stretch.from === at && this.#firesAfterGap(stretch)
   }
 
+  /** The local times that it fires for at an instant: those that the clocks leave out there, and the one they show. */
+  meantAt(at: Instant): LocalTime[] {
+    const { offset, offsetBefore } = this.#zone.stretchAt(at)
+    const shown = at + offset
+    const meant: LocalTime[] = []
+    if (this.firesForGapAt(at)) {
+      let local = this.#walls.next(at + offsetBefore, shown)
+      for (; local !== null; local = this.#walls.next(local + SECOND_MS, shown)) meant.push(local)
+    }
+    if (this.#walls.has(shown)) meant.push(shown)
+    return meant
+  }
+
   /** The first local time of a stretch that counts. */
   #firstLocal({ from, offset, offsetBefore }: Stretch): LocalTime {
     return from + (this.#policy.overlap === 'first' ? Math.max(offset, offsetBefore) : offset)

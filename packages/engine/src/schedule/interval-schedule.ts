@@ -59,6 +59,18 @@ export class IntervalSchedule implements Schedule {
     return Math.max(0, Math.min(limit, last - this.#indexAfter(after)))
   }
 
+  /** The local time that it fires for at an instant: dates keep the time of day of the anchor, also where the clocks skip it. */
+  meantAt(at: Instant): LocalTime[] {
+    const { kind, ms } = this.#duration
+    if (kind === 'clock' || ms > 0) return [this.#zone.localOf(at)]
+    const { from, offset, offsetBefore } = this.#zone.stretchAt(at)
+    const shown = at + offset
+    if (at !== from || offset <= offsetBefore) return [shown]
+    const timeOfDay = (((this.#localAnchor - shown) % DAY_MS) + DAY_MS) % DAY_MS
+    const meant = timeOfDay === 0 ? shown : shown + timeOfDay - DAY_MS
+    return [meant >= at + offsetBefore ? meant : shown]
+  }
+
   /** The index of the first fire time after an instant. The estimate is off by one or two at most. */
   #indexAfter(after: Instant): number {
     let index = Math.max(0, Math.floor((Math.min(after, END_OF_TIME) - this.#anchor) / this.#averageMs) + 1)

@@ -1,7 +1,6 @@
 import type { ResolvedExclusion, ResolvedSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { BusinessDaySchedule } from './business-day-schedule.ts'
-import { compileSchedule } from './compile-schedule.ts'
+import { businessDays, compileSchedule } from './compile-schedule.ts'
 import { isoOf } from './local-time.ts'
 import { readExclusions } from './read-exclusions.ts'
 import { clockText, dayText, whyNotByDst, whyNotByExpression } from './why-not-cron.ts'
@@ -62,7 +61,7 @@ function whatIsLeftOut(exclusion: ResolvedExclusion | undefined, local: LocalTim
 function elsewhere(spec: ResolvedSpec, at: Instant, zone: Zone): string {
   const { days } = readExclusions(spec.exclude)
   if (spec.onExcluded === undefined || days.isEmpty) return ''
-  const moved = new BusinessDaySchedule(compileSchedule(plainly(spec)), zone, days).movedFrom(at)
+  const [moved = at] = businessDays(plainly(spec), zone, days).movedFrom(at)
   if (moved === at || !firesAt(spec, moved)) return ''
   const local = zone.localOf(moved)
   return `; it fires on ${dayText(local)} at ${clockText(local)} instead`
