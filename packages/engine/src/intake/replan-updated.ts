@@ -6,7 +6,7 @@ import type { Schedules } from '../promotion/schedules.sql.ts'
 import { skipUndecided } from '../promotion/skip-undecided.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Transaction } from '../store/database.ts'
-import type { LockedTimer } from '../timers/lock-timer.sql.ts'
+import { type LockedTimer, takesOverAt } from '../timers/lock-timer.sql.ts'
 import { countScheduledRuns } from './count-runs.sql.ts'
 import { jitterOf } from './jitter.ts'
 import { JOB_STATUS, type JobRow } from './job-row.sql.ts'
@@ -41,8 +41,9 @@ export async function replanUpdated(
   }
   if (timer.scheduleId === null)
     throw new BelfryError('invalid_job', 'a one-off cannot become recurring: cancel it and create anew')
+  const from = takesOverAt(timer, now)
   const calendars = await deps.calendars.read(job.tenantId, calendarsOf(when))
-  const spec = resolveFor(when.schedule, { jobId: job.jobId, calendars, from: now })
+  const spec = resolveFor(when.schedule, { jobId: job.jobId, calendars, from })
   const { id, schedule } = deps.schedules.of(spec)
   const jitterMs = jitterOf(job.jobId, when.jitterMs)
   const kept = {
@@ -52,11 +53,11 @@ export async function replanUpdated(
   }
   if (id === timer.scheduleId && jitterMs === timer.jitterMs) return kept
   await closeOld(tx, deps, timer, { isPaused, now })
-  const nominalAt = schedule.next(now)
-  if (nominalAt === null) throw neverFires(spec, now + 1)
+  const nominalAt = schedule.next(from)
+  if (nominalAt === null) throw neverFires(spec, from + 1)
   await deps.schedules.intern([{ shard: timer.shard, spec }])
   const dueAt = isPaused ? FOREVER : Math.max(now, dueOf(nominalAt, jitterMs, schedule))
-  return { ...kept, scheduleId: id, nominalAt, decidedUntil: now, dueAt, jitterMs }
+  return { ...kept, scheduleId: id, nominalAt, decidedUntil: from, dueAt, jitterMs }
 }
 
 /** Nominal times of the old schedule that nobody decided are not forgotten with it. */

@@ -7,7 +7,7 @@ import { scheduleId } from '../schedule/schedule.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { JobOfCalendar } from '../tenants/calendar-jobs.sql.ts'
-import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { type LockedTimer, lockTimer, takesOverAt, writeTimer } from '../timers/lock-timer.sql.ts'
 import { type DecideDeps, decideJob } from './decide-job.sql.ts'
 import { dueOf } from './due.ts'
 import { type JobPlan, pauseJob, readJobPlan } from './job-plan.sql.ts'
@@ -104,8 +104,7 @@ export class ReplanJob {
     // Its last time came before the change.
     if (timer === null) return { outcome: 'planned', afterCommit: tell }
     if ((timer.nominalAt as Instant) <= now) return { outcome: 'more', afterCommit: tell }
-    const nominalAt = next.schedule.next(now)
-    const moved = await this.#write(tx, { ...locked, timer }, next, { nominalAt, decidedUntil: now })
+    const moved = await this.#write(tx, { ...locked, timer }, next, after(takesOverAt(timer, now), next))
     return {
       outcome: moved.outcome,
       afterCommit: () => {
@@ -119,7 +118,7 @@ export class ReplanJob {
   async #replanPaused(tx: Transaction, locked: Locked, next: Planned): Promise<Done> {
     const { timer, now } = locked
     const from = timer.nominalAt as Instant
-    if (from > now) return this.#write(tx, locked, next, { nominalAt: next.schedule.next(now), decidedUntil: now })
+    if (from > now) return this.#write(tx, locked, next, after(takesOverAt(timer, now), next))
     const nominalAt = next.schedule.next(from - 1)
     const to = Math.min(nominalAt ?? now + 1, now + 1)
     const old = await this.#scheduleOf(timer)
@@ -199,6 +198,11 @@ export class ReplanJob {
 
 const calendarsOf = ({ schedule }: Definition): string[] =>
   (schedule?.exclude ?? []).flatMap((one) => ('calendar' in one ? [one.calendar] : []))
+
+const after = (decidedUntil: Instant, { schedule }: Planned) => ({
+  nominalAt: schedule.next(decidedUntil),
+  decidedUntil,
+})
 
 /**
  * The next time that the schedule gives by the zone data of this process. One that has gone by is still the next: no run

@@ -7,10 +7,11 @@ const LOCK = statement(
   'lock_timer',
   `select ${TIMER_COLUMNS}, t.decided_until, t.last_trigger_at from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
 )
+/** Whatever the clock of the writer says, what was decided stays decided. */
 const WRITE = statement(
   'write_timer',
   `update belfry.timers t set version = t.version + 1, due_at = to_timestamp($3::float8 / 1000), nominal_at = to_timestamp($4::float8 / 1000),
-     decided_until = to_timestamp($5::float8 / 1000), schedule_id = $6, job_version = $7, queue_id = $8, timeout_ms = $9, jitter_ms = $10,
+     decided_until = greatest(t.decided_until, to_timestamp($5::float8 / 1000)), schedule_id = $6, job_version = $7, queue_id = $8, timeout_ms = $9, jitter_ms = $10,
      remaining_runs = $11, priority = $12, overlap = $13, delivery = $14, last_trigger_at = to_timestamp($15::float8 / 1000)
    where t.shard = $1 and t.job_id = $2`,
 )
@@ -31,6 +32,10 @@ export async function lockTimer(tx: Queryable, shard: number, jobId: string): Pr
   ])
   return row ? { ...timerOf(row as unknown as TimerRow), decidedUntil: row[14], lastTriggerAt: row[15] } : null
 }
+
+/** Where a new rule takes over: now, but never before what is decided, whatever clock decided it. */
+export const takesOverAt = ({ decidedUntil }: Pick<LockedTimer, 'decidedUntil'>, now: Instant): Instant =>
+  Math.max(now, decidedUntil ?? now)
 
 /** Writes the row and raises its version: a lock alone is not seen by a promotion that read before it. */
 export async function writeTimer(tx: Queryable, timer: LockedTimer): Promise<void> {
