@@ -18,13 +18,13 @@ const LOCK_SPEC = statement(
 const WRITE_JOB = statement(
   'write_job',
   `update belfry.jobs j set version = $3, status = $4, name = $5, definition = $6::json, pause_reason = $7, updated_at = to_timestamp($8::float8 / 1000),
-     paused_at = to_timestamp($9::float8 / 1000)
+     paused_at = case when $9::float8 is not null then coalesce(j.paused_at, to_timestamp($9::float8 / 1000)) end
    where j.shard = $1 and j.id = $2`,
 )
 const WRITE_SPEC = statement(
   'write_spec',
   `update belfry.specs s set version = $3, name = $4, definition = $5::json, pause_reason = $6, updated_at = to_timestamp($7::float8 / 1000),
-     paused_at = to_timestamp($8::float8 / 1000)
+     paused_at = case when $8::float8 is not null then coalesce(s.paused_at, to_timestamp($8::float8 / 1000)) end
    where s.shard = $1 and s.job_id = $2`,
 )
 const DELETE_JOB = statement('delete_job', 'delete from belfry.jobs j where j.shard = $1 and j.id = $2')
@@ -58,6 +58,7 @@ export async function lockJob(tx: Queryable, jobId: string): Promise<JobRow | nu
   return { shard, jobId, oneOff: recurring === undefined, tenantId, version, status, name, definitionJson, pauseReason }
 }
 
+/** A job that was paused already stays so since then, whatever else of it changes. */
 export async function writeJob(tx: Queryable, job: JobRow, now: Instant): Promise<void> {
   const pausedAt = job.status === JOB_STATUS.paused ? now : null
   if (job.oneOff)
