@@ -1,4 +1,4 @@
-import { BelfryError, type Complaint, nearestName } from '@belfry/engine'
+import { BelfryError, type Complaint, nearestName, parseInstant } from '@belfry/engine'
 import type { TSchema } from 'typebox'
 import type { TLocalizedValidationError } from 'typebox/error'
 
@@ -21,17 +21,44 @@ export const notAnObject = (value: unknown): Complaint => ({
 /** What a validator found, in the words and with the paths that the engine uses for its own complaints. */
 export function complaintsOf(schema: TSchema, errors: TLocalizedValidationError[], value: unknown): Complaint[] {
   const complaints: Complaint[] = []
-  // Within alternatives each says why it was not meant; the one that stands for all of them is enough.
-  const alternatives = errors
-    .filter(({ keyword }) => keyword === 'anyOf')
-    .map(({ schemaPath }) => `${schemaPath}/anyOf`)
+  const choices = errors.filter(({ keyword }) => keyword === 'anyOf').map((error) => choiceOf(error, errors))
   for (const error of errors) {
-    if (alternatives.some((path) => error.schemaPath.startsWith(path))) continue
+    if (choices.some((choice) => isWithin(error, choice) && !isAbout(error, choice))) continue
+    if (error.keyword === 'anyOf' && choices.some((choice) => choice.error === error && choice.meant !== null)) continue
     complaints.push(...complaintsOfOne(schema, error, value))
     if (complaints.length >= MAX_COMPLAINTS) break
   }
   return complaints.slice(0, MAX_COMPLAINTS)
 }
+
+/** A value that fits none of several forms, and the one of them that it was meant to have. */
+interface Choice {
+  error: TLocalizedValidationError
+  /** The pointer to that form; null: it has the type of none of them, or of several. */
+  meant: string | null
+}
+
+/**
+ * Within alternatives each says why it was not meant. Where the value has the type of only one, what is wrong with that one
+ * is what its writer wants to know; else what stands for all of them is enough.
+ */
+function choiceOf(error: TLocalizedValidationError, errors: readonly TLocalizedValidationError[]): Choice {
+  const within = errors.filter((other) => isWithin(other, { error }))
+  const formOf = ({ schemaPath }: TLocalizedValidationError) =>
+    schemaPath.slice(0, `${schemaPath}/`.indexOf('/', `${error.schemaPath}/anyOf/`.length))
+  const forms = new Set(within.map(formOf))
+  for (const other of within) {
+    if (other.keyword === 'type' && other.instancePath === error.instancePath) forms.delete(formOf(other))
+  }
+  const [meant = null] = forms.size === 1 ? forms : []
+  return { error, meant }
+}
+
+const isWithin = ({ schemaPath, instancePath }: TLocalizedValidationError, { error }: Pick<Choice, 'error'>): boolean =>
+  schemaPath.startsWith(`${error.schemaPath}/anyOf/`) && `${instancePath}/`.startsWith(`${error.instancePath}/`)
+
+const isAbout = ({ schemaPath }: TLocalizedValidationError, { meant }: Choice): boolean =>
+  meant !== null && `${schemaPath}/`.startsWith(`${meant}/`)
 
 function complaintsOfOne(schema: TSchema, error: TLocalizedValidationError, value: unknown): Complaint[] {
   const { instancePath, schemaPath, message } = error
@@ -58,6 +85,8 @@ function complaintsOfOne(schema: TSchema, error: TLocalizedValidationError, valu
       return [complaint(path, `must be ${articled(error.params.type)}, not ${shown(found)}`)]
     case 'anyOf':
       return [complaint(path, `has none of the forms it may have`)]
+    case 'format':
+      return [error.params.format === 'date-time' ? aboutInstant(path, found, message) : complaint(path, message)]
     default:
       return [complaint(path, message)]
   }
@@ -68,6 +97,27 @@ function oneOf(path: string, allowed: unknown[], value: unknown): Complaint {
   const choice = words.length > 1 ? `one of ${words.join(', ')}` : words.join()
   const suggestion = typeof value === 'string' ? nearestName(value, words) : undefined
   return complaint(path, `must be ${choice}, not ${shown(value)}`, suggestion)
+}
+
+/** A plus that was not encoded arrives as a space. */
+const PLUS_LOST = /^(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(?::\d\d(?:\.\d+)?)?) (\d\d:\d\d)$/
+
+/** An instant is judged as those of a job are. */
+function aboutInstant(path: string, value: unknown, otherwise: string): Complaint {
+  const [, time, offset] = PLUS_LOST.exec(String(value)) ?? []
+  if (time !== undefined)
+    return complaint(
+      path,
+      `${shown(value)} has a space where the "+" of its offset belongs; in an address "+" is written %2B`,
+      `${time}%2B${offset}`,
+    )
+  try {
+    parseInstant(value)
+    return complaint(path, otherwise)
+  } catch (error) {
+    if (!(error instanceof BelfryError)) throw error
+    return complaint(path, error.message, error.complaints[0]?.suggestion)
+  }
 }
 
 const complaint = (path: string, message: string, suggestion?: string): Complaint =>
