@@ -75,6 +75,16 @@ test('applying creates the jobs, and applying again changes nothing but what has
   expect(await jobs('crontab')).toHaveLength(2)
 })
 
+test('a line that is too long is refused alone, in the dry run as when applied', async () => {
+  const text = `@daily first\n@daily ${'x'.repeat(300_000)}\n@daily third\n`
+  for (const words of [[], ['--apply']]) {
+    const { out, failure } = await belfry(['import', 'crontab', '-', '--queue', 'long', ...words], text)
+    expect(out).toMatch(/^line 2: .{1,500}…\n {2}not taken {2}its payload would have 300014 bytes as JSON; 262144/m)
+    expect(failure).toBe('not taken over: line 2')
+  }
+  expect(await jobs('long')).toHaveLength(2)
+})
+
 test('a suspended CronJob is a paused job, and stays one', async () => {
   const text = JSON.stringify({
     apiVersion: 'batch/v1',

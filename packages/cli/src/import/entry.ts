@@ -1,3 +1,5 @@
+import { tooLarge } from './job-sizes.ts'
+
 /** The fields of a job, as the API takes them. */
 export type JobFields = Readonly<Record<string, unknown>>
 
@@ -37,13 +39,16 @@ export interface ReadOptions {
 /** Why one entry cannot be taken over; the others still can. */
 export class NotTaken extends Error {}
 
-/** Reads one entry; whatever is wrong with it concerns it alone. */
-export function readEntry(place: string, source: string, plan: () => Plan): Entry {
+/** Reads one entry; whatever is wrong with it concerns it alone, even what nobody has thought of. */
+export function readEntry(place: string, source: string, read: () => Plan): Entry {
   try {
-    return { place, source, plan: plan() }
+    const plan = read()
+    const problem = plan.kind === 'job' ? tooLarge(plan.name, plan.job) : null
+    return { place, source, plan: problem === null ? plan : { kind: 'refused', reason: problem } }
   } catch (error) {
-    if (error instanceof NotTaken) return { place, source, plan: { kind: 'refused', reason: error.message } }
-    throw error
+    const { message } = error as Error
+    const reason = error instanceof NotTaken ? message : `it cannot be read: ${message}`
+    return { place, source, plan: { kind: 'refused', reason } }
   }
 }
 

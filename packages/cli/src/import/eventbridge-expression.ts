@@ -1,10 +1,10 @@
 import { NotTaken } from './entry.ts'
-import { instantOfLocal } from './zone.ts'
+import { clockChangesAt, instantOfLocal } from './zone.ts'
 
 export type EventBridgeTime =
   | { kind: 'cron'; cron: string; years: YearBounds; notes: string[] }
   | { kind: 'rate'; every: string }
-  | { kind: 'at'; runAt: Date }
+  | { kind: 'at'; runAt: Date; notes: string[] }
 
 interface YearBounds {
   startAt?: Date
@@ -13,6 +13,9 @@ interface YearBounds {
 
 const EXPRESSION = /^(cron|rate|at)\((.*)\)$/s
 const UNITS: Readonly<Record<string, string>> = { second: 'S', minute: 'M', hour: 'H', day: 'D' }
+
+const FIRST_YEAR = 1970
+const LAST_YEAR = 2199
 
 /** `cron(0 9 ? * 2-6 *)`, `rate(5 minutes)`, `at(2026-12-01T09:00:00)`. */
 export function readExpression(text: string, zone: string): EventBridgeTime {
@@ -72,6 +75,8 @@ function yearsOf(text: string, zone: string): YearBounds {
     throw new NotTaken(
       `the years ${text} cannot be taken over: only one year, or a range such as 2026-2028, becomes bounds`,
     )
+  if (Number(first) < FIRST_YEAR || Number(last) > LAST_YEAR)
+    throw new NotTaken(`the years ${text} are no years of EventBridge, which go from ${FIRST_YEAR} to ${LAST_YEAR}`)
   return {
     startAt: instantOfLocal(`${first}-01-01T00:00:00`, zone),
     endAt: instantOfLocal(`${Number(last) + 1}-01-01T00:00:00`, zone),
@@ -88,7 +93,11 @@ function readRate(inside: string, text: string): EventBridgeTime {
 }
 
 function readAt(inside: string, text: string, zone: string): EventBridgeTime {
-  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(inside) || Number.isNaN(Date.parse(`${inside}Z`)))
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(inside))
     throw new NotTaken(`${text} must look like at(2026-12-01T09:00:00)`)
-  return { kind: 'at', runAt: instantOfLocal(inside, zone) }
+  // Date reads 30 February as 2 March.
+  const local = Date.parse(`${inside}Z`)
+  if (Number.isNaN(local) || !new Date(local).toISOString().startsWith(inside))
+    throw new NotTaken(`${text} names a day or time that does not exist`)
+  return { kind: 'at', runAt: instantOfLocal(inside, zone), notes: clockChangesAt(inside, zone) }
 }

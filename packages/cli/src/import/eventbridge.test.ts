@@ -132,10 +132,13 @@ test.each([
   [{ ScheduleExpression: 'cron(0 9 ? * 0 *)' }, /must be 1 \(Sunday\) to 7 \(Saturday\), not 0/],
   [{ ScheduleExpression: 'cron(0 9 1 * ? 2026,2028)' }, /the years 2026,2028 cannot be taken over/],
   [{ ScheduleExpression: 'cron(0 9 1 * ? 2025)' }, /^it ended at 2026-01-01T00:00:00.000Z/],
+  [{ ScheduleExpression: 'cron(0 9 ? * * 9999)' }, /^the years 9999 are no years of EventBridge/],
   [{ ScheduleExpression: 'rate(0 minutes)' }, /must look like rate\(5 minutes\)/],
   [{ ScheduleExpression: 'rate(5 weeks)' }, /must look like rate\(5 minutes\)/],
   [{ ScheduleExpression: 'at(2026-11-15T11:59:59)' }, /which is over/],
   [{ ScheduleExpression: 'at(tomorrow)' }, /must look like at\(2026-12-01T09:00:00\)/],
+  [{ ScheduleExpression: 'at(2027-02-30T00:00:00)' }, /names a day or time that does not exist/],
+  [{ ScheduleExpression: 'at(2027-02-28T25:00:00)' }, /names a day or time that does not exist/],
   [{ ScheduleExpression: 'at(2027-01-01T00:00:00)', State: 'DISABLED' }, /cannot be paused/],
   [{ ScheduleExpression: 'every day' }, /is none of cron\(…\), rate\(…\) and at\(…\)/],
   [{ ScheduleExpression: undefined }, /`aws scheduler get-schedule` shows it/],
@@ -145,6 +148,27 @@ test.each([
   [{ Name: undefined }, /it has no Name/],
 ])('%j is refused with its reason', (fields, reason) => {
   expect(reasonOf(fields)).toMatch(reason)
+})
+
+test.each([
+  ['at(2027-03-28T02:30:00)', /skip 2027-03-28T02:30:00: it runs right after the gap, at 2027-03-28T03:00:00$/],
+  ['at(2027-10-31T02:30:00)', /^2027-10-31T02:30:00 comes twice in Europe\/Berlin: it runs the first time$/],
+  ['at(2027-03-28T03:00:00)', null],
+  ['at(2027-10-31T03:00:00)', null],
+  ['at(2027-10-31T01:59:59)', null],
+])('%s: a time that is odd on that clock is said to be', (ScheduleExpression, expected) => {
+  const { differences } = one(schedule({ ScheduleExpression, ScheduleExpressionTimezone: 'Europe/Berlin' }))
+  const odd = differences.filter((difference) => /clocks|twice/.test(difference))
+  expect(odd).toEqual(expected === null ? [] : [expect.stringMatching(expected)])
+})
+
+test('what is nested beyond reason is refused, and the others are taken', () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  const text = `[${deep}, {"Name": "a", "StartDate": ${deep}, "ScheduleExpression": "rate(1 hour)"}, ${JSON.stringify(schedule())}]`
+  const { entries } = readEventBridge(text, { queue: 'q', now: NOW })
+  expect(entries.map(({ plan }) => plan.kind)).toEqual(['refused', 'refused', 'job'])
+  const [entry] = read([schedule({ Target: { Arn: 'a', Input: deep } })])
+  expect(entry?.plan).toEqual({ kind: 'refused', reason: 'its payload would be more than 100 levels deep' })
 })
 
 test('rules of events go by UTC, and their targets are elsewhere', () => {

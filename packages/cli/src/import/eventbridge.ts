@@ -49,7 +49,7 @@ function planOf(item: unknown, { queue, timezone, now }: EventBridgeOptions): Pl
   const time = readExpression(ScheduleExpression, zone)
   const isSuspended = item.State === 'DISABLED'
   const { job, differences } =
-    time.kind === 'at' ? onceAt(time.runAt, { isSuspended, now }) : recurring(time, { item, zone, now })
+    time.kind === 'at' ? onceAt(time, { isSuspended, now }) : recurring(time, { item, zone, now })
   const spread = spreadOf(item.FlexibleTimeWindow)
   return {
     kind: 'job',
@@ -77,10 +77,13 @@ interface When {
   differences: string[]
 }
 
-function onceAt(runAt: Date, { isSuspended, now }: { isSuspended: boolean; now: number }): When {
+function onceAt(
+  { runAt, notes }: Extract<EventBridgeTime, { kind: 'at' }>,
+  { isSuspended, now }: { isSuspended: boolean; now: number },
+): When {
   if (runAt.getTime() <= now) throw new NotTaken(`it was for ${runAt.toISOString()}, which is over`)
   if (isSuspended) throw new NotTaken('it is disabled, and a job that runs once cannot be paused')
-  return { job: { runAt: runAt.toISOString() }, differences: [] }
+  return { job: { runAt: runAt.toISOString() }, differences: notes }
 }
 
 function recurring(
@@ -153,6 +156,6 @@ function nameOf({ GroupName, EventBusName }: Fields, name: string): string {
 }
 
 function titleOf(item: unknown): string {
-  if (!isRecord(item)) return JSON.stringify(item)
+  if (!isRecord(item)) return Array.isArray(item) ? 'a list' : String(item)
   return [item.Name, item.ScheduleExpression].filter((part) => typeof part === 'string').join(' ')
 }

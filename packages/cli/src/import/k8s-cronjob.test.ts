@@ -187,3 +187,10 @@ test('YAML is read as Kubernetes reads it: yes is true, and a date is a text', (
   const container = 'env: [{ name: SINCE, value: 2026-01-31 }, { name: EMPTY }]'
   expect(one(cronJob('', { container })).job).toMatchObject({ payload: { env: { SINCE: '2026-01-31', EMPTY: '' } } })
 })
+
+test.each(['['.repeat(100_000), '{"a":'.repeat(5_000), '- '.repeat(100_000)])(
+  'a file that is nested beyond reason is refused before it is read (%#)',
+  (text) => {
+    expect(() => readK8sCronJobs(text, { queue: 'q' })).toThrow('it is nested more than 500 levels deep')
+  },
+)

@@ -1,4 +1,4 @@
-import { harmless } from '../terminal/text-width.ts'
+import { cutTo, harmless } from '../terminal/text-width.ts'
 import type { Read } from './entry.ts'
 import type { Preview, Reported } from './take-over.ts'
 
@@ -37,7 +37,7 @@ export const refusedOf = (entries: readonly Reported[]): Reported[] =>
   entries.filter(({ plan }) => plan.kind === 'refused')
 
 function entryText({ place, source, plan, preview, done }: Reported, shared: ReadonlySet<string>): string {
-  const head = harmless([place, source].filter(Boolean).join(': '))
+  const head = cutTo(harmless([place, source].filter(Boolean).join(': ')), MAX_HEAD)
   if (plan.kind === 'refused') return `${head}\n${linesOf('not taken', plan.reason.split('\n'))}`
   return [
     head,
@@ -73,6 +73,8 @@ function sharedDifferences(entries: readonly Reported[]): Set<string> {
 }
 
 const LABEL_WIDTH = 11
+/** A command may be as long as a book. */
+const MAX_HEAD = 500
 
 function linesOf(label: string, lines: readonly string[]): string {
   return lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(LABEL_WIDTH)}${harmless(line)}`).join('\n')

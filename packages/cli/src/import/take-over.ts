@@ -19,6 +19,8 @@ type JobPlan = Extract<Plan, { kind: 'job' }>
 
 const SCHEDULE_FIELDS = ['cron', 'every', 'timezone', 'startAt', 'endAt', 'runAt']
 const PREVIEWED_TIMES = 3
+/** What an answer says about the one entry that was asked about. Others would meet every entry. */
+const OF_THE_ENTRY: ReadonlySet<number> = new Set([400, 409, 412, 413, 422])
 
 /** Says what each entry would mean. What the node does not understand becomes a refusal, of that entry alone. */
 export async function previewEntries(api: Api, entries: readonly Entry[]): Promise<Reported[]> {
@@ -34,16 +36,26 @@ export async function previewEntries(api: Api, entries: readonly Entry[]): Promi
   return reported
 }
 
-/** Makes the jobs be as the file says; doing it twice changes nothing. */
+/**
+ * Makes the jobs be as the file says; doing it twice changes nothing. Once the node does not answer, or lets nobody in, the
+ * rest is not tried: what was done until then must still be told.
+ */
 export async function applyEntries(api: Api, entries: readonly Reported[]): Promise<Reported[]> {
   const applied: Reported[] = []
+  let stopped: string | undefined
   for (const entry of entries) {
     const { plan } = entry
-    applied.push(
-      plan.kind === 'refused'
-        ? entry
-        : await orRefused(entry, async () => ({ ...entry, done: await apply(api, plan) })),
-    )
+    if (plan.kind === 'refused') applied.push(entry)
+    else if (stopped !== undefined) applied.push(refused(entry, `not tried any more, after ${stopped}`))
+    else {
+      try {
+        applied.push(await orRefused(entry, async () => ({ ...entry, done: await apply(api, plan) })))
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error
+        applied.push(refused(entry, error.message))
+        stopped = entry.place
+      }
+    }
   }
   return applied
 }
@@ -74,7 +86,9 @@ async function orRefused(entry: Entry, action: () => Promise<Reported>): Promise
   try {
     return await action()
   } catch (error) {
-    if (!(error instanceof Problem) || (error.status !== 422 && error.status !== 409)) throw error
-    return { ...entry, plan: { kind: 'refused', reason: error.message } }
+    if (!(error instanceof Problem) || !OF_THE_ENTRY.has(error.status)) throw error
+    return refused(entry, error.message)
   }
 }
+
+const refused = (entry: Entry, reason: string): Reported => ({ ...entry, plan: { kind: 'refused', reason } })
