@@ -30,6 +30,7 @@ import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
 import { Replanning } from './promotion/replanning.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
+import { BlockedSweep } from './ready/blocked-sweep.sql.ts'
 import { BlockedWaker } from './ready/blocked-waker.ts'
 import { Turns } from './ready/turn.ts'
 import { Waker } from './ready/waker.ts'
@@ -84,6 +85,7 @@ export class Engine {
   readonly replanning: Replanning
   readonly backfiller: Backfiller
   readonly blockedWaker: BlockedWaker
+  readonly blockedSweep: BlockedSweep
   readonly reaper: Reaper
   readonly expirer: Expirer
   readonly keeper: Keeper
@@ -102,10 +104,13 @@ export class Engine {
   readonly #pulseLoop: Loop
   readonly #readerLoop: Loop
   readonly #promoterLoops: Loop[]
+  readonly #aloneLoop: Loop
   readonly #wakerLoop: Loop
   readonly #replannerLoop: Loop
   readonly #backfillerLoop: Loop
   readonly #blockedWakerLoop: Loop
+  readonly #blockedSweepLoop: Loop
+  readonly #expirerLoop: Loop
   readonly #reaperLoop: Loop
   readonly #httpQueuesLoop: Loop
   readonly #remoteLoop: Loop
@@ -113,7 +118,6 @@ export class Engine {
   readonly forecasts: Forecasts
   #liveNodes = 1
   #toReap: { shards: number[]; databaseNow: Instant } | null = null
-  #toExpire: { shards: number[]; databaseNow: Instant } | null = null
   #running = false
 
   constructor(deps: EngineDeps) {
@@ -170,7 +174,8 @@ export class Engine {
       ...base,
       plan: (tx, timer) => planJob(tx, { clock, intake: this.intake }, timer),
     })
-    this.promoter = new Promoter({ ...base, reader: this.reader, direct: this.handlers, alone })
+    const onAlone = () => this.#aloneLoop.wake()
+    this.promoter = new Promoter({ ...base, reader: this.reader, direct: this.handlers, alone, onAlone })
     this.waker = new Waker({ ...base, onReady: (run) => wakeups.ready(run) })
     this.replanning = new Replanning({ ...deps, ...base })
     this.blockedWaker = new BlockedWaker({
@@ -179,6 +184,7 @@ export class Engine {
       onReady: (run) => wakeups.ready(run),
       onWaiting: (shard, dueAt) => wakeups.waiting(shard, dueAt),
     })
+    this.blockedSweep = new BlockedSweep({ ...base, look: onGone })
     this.reaper = new Reaper(base)
     this.expirer = new Expirer({ ...base, onGone })
     this.keeper = new Keeper({ ...base, pools: () => this.handlers.pools })
@@ -213,17 +219,30 @@ export class Engine {
     const loop = (name: string, step: ConstructorParameters<typeof Loop>[1]) => new Loop(name, step, deps)
     this.#pulseLoop = loop('pulse', this.pulse)
     this.#readerLoop = loop('timer reader', this.reader)
-    this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, this.promoter))
+    const promoteBatch = { runOnce: () => this.promoter.runBatch() }
+    this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, promoteBatch))
+    this.#aloneLoop = loop('promoter of single jobs', { runOnce: () => this.promoter.runAlone() })
     this.#wakerLoop = loop('waker', this.waker)
     this.#replannerLoop = loop('replanner', this.replanning.calendars)
     this.#backfillerLoop = loop('backfiller', this.backfiller)
     this.#blockedWakerLoop = loop('waker of blocked runs', this.blockedWaker)
+    this.#blockedSweepLoop = loop('sweep of blocked runs', this.blockedSweep)
+    this.#expirerLoop = loop('expirer', this.expirer)
     this.#reaperLoop = loop('reaper', { runOnce: () => this.#reap() })
     this.#httpQueuesLoop = loop('HTTP queues', this.httpQueues)
     this.#remoteLoop = loop('remote workers', this.remote)
     const ofRole: Record<Role, Loop[]> = {
       api: [this.#remoteLoop],
-      promoter: [this.#readerLoop, ...this.#promoterLoops, this.#wakerLoop, this.#backfillerLoop, this.#reaperLoop],
+      promoter: [
+        this.#readerLoop,
+        ...this.#promoterLoops,
+        this.#aloneLoop,
+        this.#wakerLoop,
+        this.#backfillerLoop,
+        this.#blockedSweepLoop,
+        this.#reaperLoop,
+        this.#expirerLoop,
+      ],
       dispatcher: [this.#httpQueuesLoop, loop('circuits', this.http.circuits)],
       archivist: [
         loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
@@ -326,6 +345,8 @@ export class Engine {
     this.waker.own(shards)
     this.replanning.own(shards)
     this.backfiller.own(shards)
+    this.blockedSweep.own(shards)
+    this.expirer.own(shards)
     this.#readerLoop.wake()
   }
 
@@ -345,16 +366,13 @@ export class Engine {
       if (waiting <= answer.now) this.#wakerLoop.wake()
     })
     if (toRead) this.#readerLoop.wake()
-    if (this.backfiller.saw(answer.backfilledJobs)) this.#backfillerLoop.wake()
-    for (const jobId of answer.toWake) this.blockedWaker.look(jobId)
+    if (this.backfiller.saw(answer.hasBackfills)) this.#backfillerLoop.wake()
+    if (this.blockedSweep.saw(answer.hasBlocked)) this.#blockedSweepLoop.wake()
+    if (this.expirer.saw(answer.hasStartDeadlines)) this.#expirerLoop.wake()
     asked.queueIds.forEach((queueId, i) => {
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
       this.remote.calls.sweep(queueId, answer.heads[i] ?? [])
     })
-    if (answer.hasStartDeadlines) {
-      this.#toExpire = { shards: asked.shards, databaseNow: answer.now }
-      this.#reaperLoop.wake()
-    }
     const inGrace = answer.graceUntil !== null && answer.now < answer.graceUntil
     // Not awaited here: the pulse must go on while leases are closed.
     if (answer.hasExpired && !inGrace) {
@@ -367,9 +385,6 @@ export class Engine {
     const asked = this.#toReap
     this.#toReap = null
     if (asked) await this.reaper.reap(asked.shards, asked.databaseNow)
-    const late = this.#toExpire
-    this.#toExpire = null
-    if (late) await this.expirer.expire(late.shards, late.databaseNow)
     return { waitMs: REAP_AT_LEAST_MS }
   }
 

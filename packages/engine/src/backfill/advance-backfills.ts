@@ -13,6 +13,7 @@ import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sq
 import { BACKFILL_STATUS, type Backfill } from './backfill.ts'
 import { lockOpenBackfills, writeBackfill } from './backfill-rows.sql.ts'
 import { putBackfillRuns, readOpenRuns, settleRuns } from './backfill-runs.sql.ts'
+import { MAX_OPEN } from './look-at-jobs.sql.ts'
 import { nominalTimes } from './nominal-times.ts'
 import { takenTimes } from './taken-times.sql.ts'
 
@@ -30,8 +31,6 @@ export interface Advanced {
   hasMore: boolean
 }
 
-/** Backfills of one job that go on beside each other; later ones wait for them. */
-const MAX_OPEN = 10
 /** Times that one transaction looks at, besides those that become runs: where most have a run already, it goes on at once. */
 const LOOK = 100
 
@@ -85,7 +84,7 @@ async function advance(
   const { backfill, ready, looked, hasMore } = filled
   const isOver = backfill.position >= backfill.to && alive + ready.length === 0
   const status = isOver ? BACKFILL_STATUS.completed : backfill.status
-  await writeBackfill(tx, { ...backfill, status, endedAt: isOver ? now : null })
+  if (backfill !== before || isOver) await writeBackfill(tx, { ...backfill, status, endedAt: isOver ? now : null })
   return { ready, changed: over.length + looked, hasMore }
 }
 

@@ -12,28 +12,6 @@ const headsOf = (queueIds: string, delivery: number): string =>
          and r.priority = p.priority order by r.turn limit 1)
        from unnest(${queueIds}::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority)`
 
-/** Jobs looked at per shard in one pulse; the next finds the others. */
-const MAX_FORGOTTEN = 100
-
-/**
- * Jobs with a blocked run whose reason is gone: nothing else of the job is alive. From job to job along `runs_blocked`, however
- * many runs of one wait; where none does anywhere, that is one look-up.
- */
-const forgottenIn = (shards: string): string =>
-  `array(select idle.job_id
-       from unnest(case when exists (select from belfry.runs r where r.state = ${RUN_STATE.blocked}) then ${shards}::smallint[] else '{}' end) as s (shard)
-       cross join lateral (
-         with recursive job as (
-           (select r.job_id from belfry.runs r where r.shard = s.shard and r.state = ${RUN_STATE.blocked} order by r.job_id limit 1)
-           union all
-           select further.job_id from job cross join lateral (
-             select r.job_id from belfry.runs r where r.shard = s.shard and r.state = ${RUN_STATE.blocked} and r.job_id > job.job_id
-             order by r.job_id limit 1) further
-         )
-         select job.job_id from job
-         where not exists (select from belfry.runs r where r.shard = s.shard and r.job_id = job.job_id and r.state <> ${RUN_STATE.blocked})
-         limit ${MAX_FORGOTTEN}) idle)::text[]`
-
 /** Calendars that have changed, of one pulse; the rest comes when these are done. */
 const MAX_CALENDARS = 1_000
 
@@ -68,12 +46,12 @@ const PULSE = statement(
      array(select q.id from belfry.queues q where q.paused_at is not null),
      array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute'),
      (select count(*)::int from belfry.queues q where q.kind = ${QUEUE_KIND.http}),
-     array(select distinct b.job_id from belfry.backfills b where b.ended_at is null limit 1000)::text[],
-     ${forgottenIn('$10')},
+     (select true from belfry.backfills b where b.ended_at is null order by b.shard, b.job_id limit 1) is not null,
+     exists (select from belfry.runs r where r.state = ${RUN_STATE.blocked}),
      array(select c.tenant_id || '/' || c.version || '/' || c.name from belfry.calendars c where c.replanned < c.version
        order by c.updated_at limit ${MAX_CALENDARS}),
      (select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data'),
-     exists (select from belfry.jobs j where j.definition ->> 'startDeadlineMs' is not null)
+     exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null)
    from clock`,
 )
 const HEADS = statement(
@@ -102,8 +80,6 @@ export interface PulseQuestion {
   /** Per shard: timers before this have been read already. Minus infinity: a sweep. */
   timersAfter: readonly Instant[]
   queueIds: readonly number[]
-  /** Where to look for blocked runs that nobody has woken. */
-  blockedIn: readonly number[]
 }
 
 export interface PulseAnswer {
@@ -122,8 +98,8 @@ export interface PulseAnswer {
   changedCalendars: { tenantId: number; version: number; name: string }[]
   /** The zone data by which all timers are planned; null: nobody has said so yet. */
   zoneData: string | null
-  /** Jobs of whatever shard that are being backfilled. */
-  backfilledJobs: string[]
+  /** Some job is being backfilled, in whatever shard. */
+  hasBackfills: boolean
   /** The oldest pulse of another live node: unless it pulses again it is dead 2.5 s later. */
   oldestPulseAt: Instant | null
   graceUntil: Instant | null
@@ -133,15 +109,15 @@ export interface PulseAnswer {
   hasExpired: boolean
   /** Per queue, per level: the lowest turn, or null. */
   heads: (number | null)[][]
-  /** Jobs whose next run waits for nothing any more. */
-  toWake: string[]
+  /** Some run waits for another of its job, in whatever shard. */
+  hasBlocked: boolean
   /** Some recurring job says how late its runs may start. */
   hasStartDeadlines: boolean
 }
 
 type Row = [
   ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string],
-  ...[string, string, string, number, string, string],
+  ...[string, string, string, number, boolean, boolean],
   ...[string, string | null, boolean],
 ]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
@@ -157,11 +133,10 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     numbers(question.queueIds),
     question.roles,
     question.address,
-    numbers(question.blockedIn),
   ])
   const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce] = row as Row
-  const [promoters, paused, deleted, httpQueues, backfilled, toWake] = (row as Row).slice(10) as [
-    ...[string, string, string, number, string, string],
+  const [promoters, paused, deleted, httpQueues, hasBackfills, hasBlocked] = (row as Row).slice(10) as [
+    ...[string, string, string, number, boolean, boolean],
   ]
   const [calendars, zoneData, hasStartDeadlines] = (row as Row).slice(16) as [string, string | null, boolean]
   return {
@@ -172,14 +147,14 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     pausedQueueIds: listOf(paused).map(Number),
     deletedQueueIds: listOf(deleted).map(Number),
     httpQueues,
-    backfilledJobs: listOf(backfilled),
+    hasBackfills,
     oldestPulseAt: oldest,
     graceUntil: grace,
     timersDue: listOf(timers).map(Number),
     waitingDue: listOf(waiting).map(Number),
     hasExpired: expired,
     heads: headsByQueue(question.queueIds, heads, headsOnce),
-    toWake: listOf(toWake),
+    hasBlocked,
     changedCalendars: listOf(calendars).map(calendarOf),
     zoneData,
     hasStartDeadlines,
