@@ -35,7 +35,7 @@ const PROMOTE = statement(
        as u (shard, job_id, version, next_nominal, next_due, turn, leased, wanted, packs)
    ), held as (
      select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, u.packs, t.nominal_at, t.due_at, t.overlap,
-       exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id) as met_row,
+       exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0) as met_row,
        t.overlap <> ${OVERLAP.allow} and t.packed_by is not null and ${PACKED_IS_ALIVE} as met_packed
      from u cross join lateral (
        select t.ctid, t.nominal_at, t.due_at, t.overlap, t.packed_by, t.packed_nominal from belfry.timers t

@@ -35,6 +35,8 @@ export interface PromoterDeps {
   wakeups: Wakeups
   direct: DirectLeases
   alone: PromoteAlone
+  /** Some timers are to be decided alone. */
+  onAlone(): void
   leaseMs: number
   stopping: AbortSignal
 }
@@ -43,6 +45,11 @@ const BATCH = 1_000
 const LONGEST_WAIT_MS = 1_000
 /** Room in an executor is told; this is for when it is not. */
 const HOLD_MS = 10
+/** Timers that wait to be decided alone; what does not fit is found by the sweep. */
+const MAX_ALONE = 10_000
+/** Decided alone in one step, so many at once. */
+const ALONE_BATCH = 50
+const ALONE_LANES = 2
 /** Jobs whose compare-and-set failed lately; more than this means that something else is wrong, and it is forgotten. */
 const MAX_CONFLICTS = 10_000
 
@@ -61,14 +68,22 @@ interface Planned extends RecurringPromotion {
 export class Promoter implements Step {
   readonly #deps: PromoterDeps
   readonly #conflicts = new Set<string>()
+  readonly #alone = new Map<string, Timer>()
   #holds = false
 
   constructor(deps: PromoterDeps) {
     this.#deps = deps
   }
 
-  /** Promotes one batch. Several may run at once: each takes other timers. */
+  /** Promotes one batch, and decides what of it takes more thought. */
   async runOnce(): Promise<{ waitMs: number; promoted: number }> {
+    const done = await this.runBatch()
+    while (this.#alone.size > 0) await this.runAlone()
+    return done
+  }
+
+  /** Promotes one batch. Several may run at once: each takes other timers. */
+  async runBatch(): Promise<{ waitMs: number; promoted: number }> {
     const { reader, clock, direct } = this.#deps
     const leased = new Set<Timer>()
     this.#holds = false
@@ -90,9 +105,33 @@ export class Promoter implements Step {
       throw error
     } finally {
       for (const timer of leased) direct.unreserve(timer)
-      reader.done(due)
+      reader.done(due.filter((timer) => this.#alone.get(timer.jobId) !== timer))
     }
     return { waitMs: 0, promoted: due.length }
+  }
+
+  /** Decides a few timers alone: a transaction each, which must not keep the batches of others waiting. */
+  async runAlone(): Promise<{ waitMs: number }> {
+    const taken = [...this.#alone.values()].slice(0, ALONE_BATCH)
+    if (taken.length === 0) return { waitMs: LONGEST_WAIT_MS }
+    const left = [...taken]
+    const lane = async () => {
+      for (let timer = left.shift(); timer; timer = left.shift()) {
+        await this.#deps.alone.promote(timer.shard, timer.jobId)
+        this.#conflicts.delete(timer.jobId)
+      }
+    }
+    const { reader } = this.#deps
+    try {
+      await Promise.all(Array.from({ length: ALONE_LANES }, lane))
+    } catch (error) {
+      for (const timer of taken) reader.want(timer.shard, timer.dueAt)
+      throw error
+    } finally {
+      for (const timer of taken) this.#alone.delete(timer.jobId)
+      reader.done(taken)
+    }
+    return { waitMs: this.#alone.size > 0 ? 0 : LONGEST_WAIT_MS }
   }
 
   /** Due timers wait for room in an executor of this node. */
@@ -137,9 +176,9 @@ export class Promoter implements Step {
     if (recurring.length > 0) alone.push(...(await this.#carry(recurring, now, promoteRecurring)))
     if (oneOffs.length > 0) await this.#carry(oneOffs, now, promoteOneOffs)
     for (const timer of alone) {
-      await this.#deps.alone.promote(timer.shard, timer.jobId)
-      this.#conflicts.delete(timer.jobId)
+      if (this.#alone.size < MAX_ALONE && !this.#alone.has(timer.jobId)) this.#alone.set(timer.jobId, timer)
     }
+    if (alone.length > 0) this.#deps.onAlone()
   }
 
   /** The next time of a timer that makes exactly one run and goes on; null if it takes more thought. */

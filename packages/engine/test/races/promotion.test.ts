@@ -44,6 +44,23 @@ test('a promoter that meets timers which another is just promoting passes over t
   expect(await t.occurrences()).toHaveLength(10)
 })
 
+test('no batch waits for a job that has to be decided alone', async () => {
+  const t = await setup()
+  const node = await t.startNode()
+  const { jobId: last } = await node.jobs.create({ ...EVERY_TEN, maxRuns: 1 })
+  const others = await node.jobs.createMany(Array(5).fill(EVERY_TEN))
+  node.clock.advance(10 * MINUTE)
+  await node.readTimers()
+  const hold = await t.holdAt('insert', 'runs', last)
+  await node.engine.promoter.runBatch()
+  expect(await t.occurrences()).toHaveLength(others.length)
+  const deciding = node.engine.promoter.runAlone()
+  await t.untilBlocked()
+  await hold.release()
+  await deciding
+  expect(await t.query('select nominal_at from runs where job_id = $1', [last])).toEqual([{ nominal_at: nominal(10) }])
+})
+
 test('a promoter whose timer was read before another promoted it changes nothing', async () => {
   const t = await setup()
   const [a, b] = [await t.startNode(), await t.startNode()]
