@@ -1,7 +1,7 @@
 import type { DstPolicy, Exclusion, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { parseDay } from '../schedule/calendar-day.ts'
 import { canonicalCron } from '../schedule/cron-text.ts'
-import { parseInstant } from '../schedule/instant.ts'
 import { notUnderstood, shown } from '../schedule/not-understood.ts'
 import { readInstant } from './understand-bounds.ts'
 import { type Complaints, isRecord, readChoice, readRecord, readWord } from './understand-fields.ts'
@@ -99,7 +99,7 @@ function readDate(text: string): string {
     throw notUnderstood(`${shown(text)} is not a date such as "2026-12-25"`, date)
   }
   // Whether there is such a day.
-  parseInstant(`${text}T00:00:00Z`)
+  parseDay(text)
   return text
 }
 

@@ -1,13 +1,11 @@
 import type { Words } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { canonicalCron } from '../schedule/cron-text.ts'
 import { formatDuration } from '../schedule/duration.ts'
 import type { UnderstoodText } from '../schedule/english/read-when.ts'
-import { withoutHashes } from '../schedule/hashed-field.ts'
+import { mustFireForAll } from '../schedule/firing-pattern.ts'
 import { readInterval } from '../schedule/interval-schedule.ts'
 import { readRepeating } from '../schedule/repeating.ts'
-import { NO_JOB } from './resolve-when.ts'
 import type { Complaints } from './understand-fields.ts'
 
 /** What repeats, whichever field said it, with the bounds that stand in that field itself. */
@@ -55,8 +53,7 @@ const proven = new Map<string, string>()
 
 function proveCron(value: unknown): string {
   const cron = canonicalCron(value)
-  // Of any job: whether there is such a day does not depend on which.
-  compileSchedule({ cron: withoutHashes(cron, NO_JOB), timezone: 'UTC' })
+  mustFireForAll(cron)
   if (proven.size >= MAX_PROVEN) proven.clear()
   proven.set(String(value), cron)
   return cron

@@ -15,7 +15,7 @@ const SECOND: CronField = { name: 'second', min: 0, max: 59 }
 const MINUTE: CronField = { name: 'minute', min: 0, max: 59 }
 const HOUR: CronField = { name: 'hour', min: 0, max: 23 }
 export const DAY_OF_MONTH: CronField = { name: 'day of month', min: 1, max: 31 }
-const MONTH: CronField = { name: 'month', min: 1, max: 12, names: MONTHS }
+export const MONTH: CronField = { name: 'month', min: 1, max: 12, names: MONTHS }
 export const DAY_OF_WEEK: CronField = { name: 'day of week', min: 0, max: 7, names: WEEKDAYS }
 
 const FIVE = [MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK] as const

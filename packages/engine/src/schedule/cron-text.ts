@@ -7,12 +7,13 @@ import {
   readNumber,
   readRange,
 } from './cron-field.ts'
+import { canonicalItems } from './cron-list.ts'
 import { canonicalHashed } from './hashed-field.ts'
 import { notUnderstood, shown } from './not-understood.ts'
 
 /**
  * Reads a cron expression and writes it in its one canonical form: five fields (six if seconds are used), numbers instead
- * of names, `5/15` as `5-59/15`, `@daily` as what it stands for. Equal expressions become equal texts, and whatever the
+ * of names, `5/15` as `5-59/15`, `1,1,2-4,3` as `1-4`, `@daily` as what it stands for. Equal expressions become equal texts, and whatever the
  * evaluator gets has been checked here, with messages in the writer's own numbers.
  */
 
@@ -60,7 +61,7 @@ function canonicalField(text: string, field: CronField): string {
   // Quartz writes ? for a day that the other day field decides; it means what * means.
   if (text === '?' && (field === DAY_OF_MONTH || field === DAY_OF_WEEK)) return '*'
   const items = text.split(',').map((item) => canonicalItem(item, field))
-  return items.includes('*') ? '*' : items.join(',')
+  return items.includes('*') ? '*' : canonicalItems(items, field)
 }
 
 function canonicalItem(item: string, field: CronField): string {

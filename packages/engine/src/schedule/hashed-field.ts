@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { daysInMonth } from './calendar-day.ts'
 import {
   type CronField,
   checkStep,
@@ -6,6 +7,7 @@ import {
   DAY_OF_MONTH,
   DAY_OF_WEEK,
   type FieldRange,
+  MONTH,
   readRange,
 } from './cron-field.ts'
 
@@ -18,6 +20,7 @@ const HASHED = /^H(?:\(([^()]+)\))?(?:\/(\d{1,3}))?$/
 
 /** Months have between 28 and 31 days, and a job that asks for one day a month shall have it in each. */
 const MOST_DAYS = 28
+const LEAP_YEAR = 2024
 
 interface Hashed extends FieldRange {
   step: number | null
@@ -69,6 +72,37 @@ export function withoutHashes(cron: string, jobId: string): string {
   // Canonical: seconds that are 0 are left out.
   if (resolved.length === 6 && resolved[0] === '0') resolved.shift()
   return resolved.join(' ')
+}
+
+/** With the numbers for `H` that fire least: the last of the days, and the month that has fewest. */
+export function rarestOfHashes(cron: string): string {
+  const parts = cron.split(' ')
+  const fields = cronFields(parts.length) ?? []
+  const rarest = fields.map((field, index) => {
+    const items = (parts[index] as string).split(',')
+    return items.map((item) => rarestItem(item, field)).join(',')
+  })
+  return rarest.join(' ')
+}
+
+function rarestItem(item: string, field: CronField): string {
+  const hashed = readHashed(item, field)
+  if (hashed === undefined) return item
+  const { from, to, step } = hashed
+  const starts = Math.min(step ?? to - from + 1, to - from + 1)
+  let rarest = from
+  for (let start = from; start < from + starts; start++) {
+    if (field === DAY_OF_MONTH || (field === MONTH && mostDays(start, hashed) < mostDays(rarest, hashed)))
+      rarest = start
+  }
+  return step === null ? String(rarest) : `${rarest}-${to}/${step}`
+}
+
+/** Of the months from a start on. */
+function mostDays(start: number, { to, step }: Hashed): number {
+  let most = 0
+  for (let month = start; month <= to; month += step ?? to) most = Math.max(most, daysInMonth(LEAP_YEAR, month))
+  return most
 }
 
 function resolvedItem(item: string, field: CronField, number: number): string {

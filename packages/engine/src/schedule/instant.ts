@@ -1,4 +1,6 @@
 import type { Instant } from '../runtime/clock.ts'
+import { dayOf, daysInMonth } from './calendar-day.ts'
+import { DAY_MS } from './duration.ts'
 import { notUnderstood, shown } from './not-understood.ts'
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(\.\d{1,12})?)?([Zz]|[+-]\d\d:\d\d)?$/
@@ -37,14 +39,18 @@ function parseText(text: string): Instant {
   const [, year, month, day, hour, minute, second, fraction = '', offset] = match
   if (offset === undefined) throw notUnderstood(`${shown(text)} lacks its offset from UTC`, `${withSeconds(match)}Z`)
   if (second === undefined) throw notUnderstood(`${shown(text)} lacks its seconds`, `${withSeconds(match)}${offset}`)
-  const date = Date.UTC(Number(year), Number(month) - 1, Number(day))
-  // Date.UTC turns the 30th of February into the 2nd of March, and the year 26 into 1926.
-  const kept = formatInstant(date).slice(0, 10) === `${year}-${month}-${day}`
-  if (!kept || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) {
+  const [y, m, d] = [Number(year), Number(month), Number(day)]
+  const isDay = m >= 1 && m <= 12 && d >= 1 && d <= daysInMonth(y, m)
+  if (!isDay || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) {
     throw notUnderstood(`${shown(text)} is a time that does not exist`)
   }
   const ms = Number(fraction.slice(1, 4).padEnd(3, '0'))
-  return date + (Number(hour) * 3_600 + Number(minute) * 60 + Number(second)) * 1_000 + ms - offsetMs(offset, text)
+  return (
+    dayOf(y, m, d) * DAY_MS +
+    (Number(hour) * 3_600 + Number(minute) * 60 + Number(second)) * 1_000 +
+    ms -
+    offsetMs(offset, text)
+  )
 }
 
 function withSeconds([, year, month, day, hour, minute, second = '00', fraction = '']: RegExpExecArray): string {

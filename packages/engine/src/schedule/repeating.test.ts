@@ -27,6 +27,7 @@ test.each([
   ['R-1/PT15M', 'negative'],
   ['Rx/PT15M', 'must begin with R'],
   ['R9999999999/PT15M', 'too many'],
+  ['R99999999999999999999/PT15M', 'too many times: R takes 1 to 1000000000'],
   ['R5/2026-12-01T00:00:00Z/2026-11-01T00:00:00Z', 'ends before it starts'],
   ['R5/2026-12-01T00:00:00Z/2026-12-01T00:00:00Z', 'ends before it starts'],
   ['R5/0001-01-01T00:00:00Z/PT15M', 'before 1970'],

@@ -43,11 +43,12 @@ export function readRepeating(text: string): Repeating | null {
 
 function readCount(digits: string, text: string): number | null {
   if (digits === '') return null
-  if (!/^-?\d{1,12}$/.test(digits)) throw notUnderstood(`${shown(text)} must begin with R, or R and a number: R5/PT15M`)
+  if (!/^-?\d+$/.test(digits)) throw notUnderstood(`${shown(text)} must begin with R, or R and a number: R5/PT15M`)
   const count = Number(digits)
   if (count < 0) throw notUnderstood(`R${digits} is negative: R alone repeats without an end`, text.replace(digits, ''))
   if (count === 0) throw notUnderstood('R0 never fires: R1 fires once, and R without a number has no end')
-  if (count > MAX_COUNT) throw notUnderstood(`R${digits} is too many: use R, which has no end`)
+  if (count > MAX_COUNT)
+    throw notUnderstood(`R${digits} is too many times: R takes 1 to ${MAX_COUNT}, and R alone has no end`)
   return count
 }
 

@@ -4,7 +4,7 @@ import type { ResolvedSpec } from '../../src/job/definition.ts'
 import { compileSchedule } from '../../src/schedule/compile-schedule.ts'
 import type { Schedule } from '../../src/schedule/schedule.ts'
 import { type BothForms, cronSpecs, cronsWithSeconds } from './arbitrary-spec.ts'
-import { instantOf, naiveFires, readWall, readWalls, type Walls } from './naive-walker.ts'
+import { instantOf, type NaiveFire, naiveFires, readWall, readWalls, type Walls } from './naive-walker.ts'
 
 /**
  * `BELFRY_SCHEDULE_CASES=all` tries every zone in every year from 2020 to 2037, around each change of its clocks; a number
@@ -165,17 +165,22 @@ test('crons with seconds do so too', () => {
 })
 
 /** In steps of whole minutes; days are counted on the wall. */
-function intervalTimes(every: string, anchor: number, walls: Walls): number[] {
+function intervalTimes(every: string, anchor: number, walls: Walls): NaiveFire[] {
   const end = walls.from + walls.locals.length * walls.step
-  const times: number[] = []
+  const times: NaiveFire[] = []
   if (every === 'P1D') {
     const local = walls.locals[(anchor - walls.from) / walls.step] as number
-    for (let day = 0; day < 10; day++) times.push(instantOf(walls, local + day * DAY) ?? end)
+    for (let day = 0; day < 10; day++) {
+      const meant = local + day * DAY
+      times.push({ instant: instantOf(walls, meant) ?? end, meant })
+    }
   } else {
     const minutes = Number(every.slice(2, -1))
-    for (let at = anchor; at < end; at += minutes * MINUTE) times.push(at)
+    for (let instant = anchor; instant < end; instant += minutes * MINUTE) {
+      times.push({ instant, meant: walls.locals[(instant - walls.from) / walls.step] as number })
+    }
   }
-  return times.filter((at) => at < end)
+  return times.filter(({ instant }) => instant < end)
 }
 
 test('intervals leave out and move what they say', () => {

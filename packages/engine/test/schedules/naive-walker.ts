@@ -119,31 +119,35 @@ function isInstantExcluded(schedule: NaiveSchedule, instant: number): boolean {
   return schedule.exclude.some((one) => one.kind === 'instants' && one.from <= instant && instant < one.to)
 }
 
-/** The instants at which one set of fields fires, before anything moves. `isOpen` is asked about local times. */
+/** A fire time, and a local time that it stands for. */
+export interface NaiveFire {
+  instant: number
+  meant: number
+}
+
+/** When one set of fields fires, before anything moves. `isOpen` is asked about local times. */
 function* firesOf(
   fields: Fields,
   dst: NaiveSchedule['dst'],
   walls: Walls,
   isOpen: (local: number) => boolean,
-): Generator<number> {
+): Generator<NaiveFire> {
   const gap = dst.gap ?? (fields.isFixed ? 'after' : 'skip')
   const overlap = dst.overlap ?? (fields.isFixed ? 'first' : 'both')
   const counts = (local: number) => matches(fields, local) && isOpen(local)
   for (const [index, local] of walls.locals.entries()) {
     const instant = walls.from + index * walls.step
     const previous = walls.locals[index - 1]
-    let fires = false
     if (counts(local)) {
       const steps = walls.stepsOf.get(local) as number[]
-      if (overlap === 'both') fires = true
-      else fires = (overlap === 'first' ? steps[0] : steps.at(-1)) === index
+      const fires = overlap === 'both' || (overlap === 'first' ? steps[0] : steps.at(-1)) === index
+      if (fires) yield { instant, meant: local }
     }
     if (gap === 'after' && previous !== undefined && local > previous + walls.step && isOpen(local)) {
       for (let skipped = previous + walls.step; skipped < local; skipped += walls.step) {
-        if (counts(skipped)) fires = true
+        if (counts(skipped)) yield { instant, meant: skipped }
       }
     }
-    if (fires) yield instant
   }
 }
 
@@ -156,18 +160,17 @@ export function instantOf(walls: Walls, local: number): number | undefined {
 }
 
 /** All fire times within the walls. What lies near their edges is not to be trusted. */
-export function naiveFires(schedule: NaiveSchedule, walls: Walls, intervals?: readonly number[]): number[] {
+export function naiveFires(schedule: NaiveSchedule, walls: Walls, intervals: readonly NaiveFire[] = []): number[] {
   const isOpen = (local: number) => !isDayExcluded(schedule, local) && !isTimeExcluded(schedule, local)
   const localAt = (instant: number) => walls.locals[Math.floor((instant - walls.from) / walls.step)] as number
-  const given = new Set<number>()
-  for (const instant of intervals ?? []) if (schedule.moves || isOpen(localAt(instant))) given.add(instant)
+  const given = intervals.filter(({ instant }) => schedule.moves || isOpen(localAt(instant)))
   for (const fields of schedule.fields) {
-    for (const instant of firesOf(fields, schedule.dst, walls, schedule.moves ? () => true : isOpen)) given.add(instant)
+    given.push(...firesOf(fields, schedule.dst, walls, schedule.moves ? () => true : isOpen))
   }
   const fires = new Set<number>()
-  for (const instant of given) {
+  for (const { instant, meant } of given) {
     if (instant < schedule.startAt) continue
-    const moved = schedule.moves ? move(schedule, walls, instant) : instant
+    const moved = schedule.moves ? move(schedule, walls, { instant, meant }) : instant
     if (moved === undefined || moved >= schedule.endAt) continue
     if (schedule.moves && isTimeExcluded(schedule, localAt(moved))) continue
     if (!isInstantExcluded(schedule, moved)) fires.add(moved)
@@ -175,9 +178,11 @@ export function naiveFires(schedule: NaiveSchedule, walls: Walls, intervals?: re
   return [...fires].sort((one, other) => one - other)
 }
 
-function move(schedule: NaiveSchedule, walls: Walls, instant: number): number | undefined {
-  let local = walls.locals[Math.floor((instant - walls.from) / walls.step)] as number
-  if (!isDayExcluded(schedule, local)) return instant
+function move(schedule: NaiveSchedule, walls: Walls, { instant, meant }: NaiveFire): number | undefined {
+  const shown = walls.locals[Math.floor((instant - walls.from) / walls.step)] as number
+  if (!isDayExcluded(schedule, shown)) return instant
+  // What was meant on the day before moves with the day that it fires on.
+  let local = Math.floor(meant / DAY) === Math.floor(shown / DAY) ? meant : shown
   while (isDayExcluded(schedule, local)) local += DAY
   return instantOf(walls, local)
 }
