@@ -108,8 +108,11 @@ export class JobChanges {
         wake.push([paused.shard, dueAt])
         return { status: 'active' }
       }
+      const { schedule } = await this.#scheduleOf(paused)
+      // One whose calendar leaves it no time waits for an instant that is none of its schedule.
+      const hasTimes = schedule.next(paused.nominalAt - 1) !== null
       const status =
-        missed === 'skip'
+        missed === 'skip' || !hasTimes
           ? await this.#resumeFromNow(tx, { job, timer: paused, wake, now })
           : await this.#resumeWithMissed(tx, { ...locked, timer: paused })
       await record('resume', statusOf(job), { status, reason: null, ...(missed === 'skip' ? {} : { missed }) })
@@ -135,14 +138,15 @@ export class JobChanges {
   ): Promise<JobStatus> {
     const known = await this.#scheduleOf(paused)
     const from = paused.nominalAt as Instant
-    const next = from > now ? from : known.schedule.next(now)
+    const next = known.schedule.next(Math.max(now, from - 1))
     await skipUndecided(tx, paused, known.schedule, { reason: 'paused', until: now, now })
     if (next === null) {
       await removeTimer(tx, paused.shard, paused.jobId)
       await writeJob(tx, { ...job, status: JOB_STATUS.completed, pauseReason: null }, now)
       return 'completed'
     }
-    const decidedUntil = from > now ? paused.decidedUntil : known.schedule.latest(now, from - 1)
+    const decidedUntil =
+      from > now ? paused.decidedUntil : (known.schedule.latest(now, from - 1) ?? paused.decidedUntil)
     const dueAt = Math.max(now, dueOf(next, paused.jitterMs, known.schedule))
     await writeTimer(tx, { ...paused, nominalAt: next, decidedUntil, dueAt })
     wake.push([paused.shard, dueAt])

@@ -2,9 +2,11 @@ import { BelfryError } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import { OVERLAP } from '../job/states.ts'
 import { dueOf } from '../promotion/due.ts'
+import { lastDifference } from '../promotion/last-difference.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
 import { skipUndecided } from '../promotion/skip-undecided.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { Schedule } from '../schedule/schedule.ts'
 import type { Transaction } from '../store/database.ts'
 import { type LockedTimer, takesOverAt } from '../timers/lock-timer.sql.ts'
 import { countScheduledRuns } from './count-runs.sql.ts'
@@ -51,27 +53,35 @@ export async function replanUpdated(
     overlap: OVERLAP[when.overlap],
     remainingRuns: await remainingRuns(tx, job, timer, when),
   }
-  if (id === timer.scheduleId && jitterMs === timer.jitterMs) return kept
-  await closeOld(tx, deps, timer, { isPaused, now })
-  const nominalAt = schedule.next(from)
+  const dueAt = (at: Instant) => (isPaused ? FOREVER : Math.max(now, dueOf(at, jitterMs, schedule)))
+  if (id === timer.scheduleId && timer.nominalAt !== null)
+    return jitterMs === timer.jitterMs ? kept : { ...kept, jitterMs, dueAt: dueAt(timer.nominalAt) }
+  const missed = await closeOld(tx, deps, timer, { isPaused, schedule, now })
+  const nominalAt = missed ?? schedule.next(from)
   if (nominalAt === null) throw neverFires(spec, from + 1)
   await deps.schedules.intern([{ shard: timer.shard, spec }])
-  const dueAt = isPaused ? FOREVER : Math.max(now, dueOf(nominalAt, jitterMs, schedule))
-  return { ...kept, scheduleId: id, nominalAt, decidedUntil: from, dueAt, jitterMs }
+  const decidedUntil = missed === null ? from : timer.decidedUntil
+  return { ...kept, scheduleId: id, nominalAt, decidedUntil, dueAt: dueAt(nominalAt), jitterMs }
 }
 
-/** Nominal times of the old schedule that nobody decided are not forgotten with it. */
+/**
+ * Nominal times of the old schedule that nobody decided are not forgotten with it. Answers from where on they still wait for
+ * the end of the pause, if the new one has the same in it: another catch-up, or days to leave out in future.
+ */
 async function closeOld(
   tx: Transaction,
   { schedules }: ReplanUpdatedDeps,
   timer: LockedTimer,
-  { isPaused, now }: { isPaused: boolean; now: Instant },
-): Promise<void> {
+  { isPaused, schedule, now }: { isPaused: boolean; schedule: Schedule; now: Instant },
+): Promise<Instant | null> {
   const { nominalAt: from, shard, scheduleId } = timer
-  if (from === null || scheduleId === null || from > now) return
+  if (from === null || scheduleId === null || from > now) return null
   if (!isPaused) throw new BelfryError('in_progress', 'the job is still making up for missed times: try again')
-  const { schedule } = await schedules.mustGet({ shard, scheduleId })
-  await skipUndecided(tx, timer, schedule, { reason: 'paused', until: now, now })
+  const { schedule: old } = await schedules.mustGet({ shard, scheduleId })
+  const hasSame = lastDifference(old, schedule, { after: from - 1, until: now }) === null
+  if (hasSame && schedule.next(from - 1) === from) return from
+  await skipUndecided(tx, timer, old, { reason: 'paused', until: now, now })
+  return null
 }
 
 /** `maxRuns` is a total: what was run before it was changed counts. */

@@ -11,6 +11,7 @@ import { type LockedTimer, lockTimer, takesOverAt, writeTimer } from '../timers/
 import { type DecideDeps, decideJob } from './decide-job.sql.ts'
 import { dueOf } from './due.ts'
 import { type JobPlan, pauseJob, readJobPlan } from './job-plan.sql.ts'
+import { lastDifference } from './last-difference.ts'
 import type { KnownSchedule } from './schedules.sql.ts'
 import { skipUndecided } from './skip-undecided.ts'
 
@@ -114,17 +115,19 @@ export class ReplanJob {
     }
   }
 
-  /** Times that fell into the pause wait for its end; those that the new rule no longer has are skipped, and the record says so. */
+  /**
+   * Times that fell into the pause wait for its end, as far as both rules give them. The last one that only one of them has
+   * ends that: with all before it, it is skipped, in one range that says so, since what is undecided begins at one instant.
+   */
   async #replanPaused(tx: Transaction, locked: Locked, next: Planned): Promise<Done> {
     const { timer, now } = locked
     const from = timer.nominalAt as Instant
     if (from > now) return this.#write(tx, locked, next, after(takesOverAt(timer, now), next))
-    const nominalAt = next.schedule.next(from - 1)
-    const to = Math.min(nominalAt ?? now + 1, now + 1)
-    const old = await this.#scheduleOf(timer)
-    await skipUndecided(tx, timer, old.schedule, { reason: 'paused', until: to - 1, now })
-    const decidedUntil = old.schedule.latest(to - 1, from - 1) ?? timer.decidedUntil
-    return this.#write(tx, locked, next, { nominalAt, decidedUntil })
+    const { schedule } = await this.#scheduleOf(timer)
+    const differs = lastDifference(schedule, next.schedule, { after: from - 1, until: now })
+    if (differs !== null) await skipUndecided(tx, timer, schedule, { reason: 'paused', until: differs, now })
+    const nominalAt = next.schedule.next(differs ?? from - 1)
+    return this.#write(tx, locked, next, { nominalAt, decidedUntil: differs ?? timer.decidedUntil })
   }
 
   /** The zone data gives another next time than the timer has. What is due already is promoted as it stands. */
@@ -153,7 +156,7 @@ export class ReplanJob {
     const { jobId, shard } = timer
     const isEnd = to.nominalAt === null
     // Without a time it waits for a person, who may mend the calendar; resuming it then counts from here.
-    const nominalAt = to.nominalAt ?? Math.min(now, timer.nominalAt as Instant)
+    const nominalAt = to.nominalAt ?? takesOverAt(to, now) + 1
     const isWaiting = plan.isPaused || isEnd
     const dueAt = isWaiting ? FOREVER : Math.max(now, dueOf(nominalAt, timer.jitterMs, schedule))
     await writeTimer(tx, { ...timer, scheduleId: id, nominalAt, decidedUntil: to.decidedUntil, dueAt })

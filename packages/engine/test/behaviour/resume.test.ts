@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { JobInput } from '../../src/intake/job-input.ts'
 import { SKIP_REASON } from '../../src/job/states.ts'
 import { at, HOUR, MINUTE, record, SECOND, startKit } from './kit.ts'
 
@@ -72,6 +73,19 @@ test('resumed with catch-up, a job obeys its overlap policy', async () => {
   await t.kit.jobs.resume(t.jobId, { missed: 'catch_up' })
   await t.kit.settle()
   expect(t.ran()).toEqual(minutes(20, 60))
+})
+
+test.each<[string, JobInput]>([
+  ['jitter', { jitter: '5s', priority: 7 }],
+  ['catch-up', { catchUp: { policy: 'all', window: '2d' } }],
+  ['excluded days', { exclude: ['2026-12-25'] }],
+])('a change of its %s that leaves the times of a pause as they are leaves a job what it missed', async (_, change) => {
+  const t = await paused({ catchUp: { policy: 'all', window: '1d' }, overlap: 'allow' })
+  await t.kit.jobs.update(t.jobId, change)
+  expect(await t.skipsOf(t.jobId)).toEqual([])
+  await t.kit.jobs.resume(t.jobId, { missed: 'catch_up' })
+  await t.kit.settle()
+  expect(t.ran()).toEqual(minutes(20, 30, 40, 50, 60))
 })
 
 test('resumed with catch-up after its last time, a job is completed and what it missed is run', async () => {

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { SKIP_REASON } from '../../src/job/states.ts'
 import type { ReplanJob } from '../../src/promotion/replan-job.ts'
 import { at, DAY, HOUR, replan, replanTwice, SETTLE_MS, startNodes } from './setup.ts'
 
@@ -134,19 +135,60 @@ test('a paused job gets its new time and stays paused', async () => {
   expect(await t.timerOf(jobId)).toEqual({ nominalAt: at(3, 9), dueAt: at(3, 9) })
 })
 
-test('times that fell into a pause are skipped where the calendar takes them away, and wait where it does not', async () => {
+/** Times of January that the job has, of a pause from the first until the fifth at ten. */
+async function pausedUntilTheFifth(days: string[], more: object = {}) {
   const t = await setup()
-  await t.put(['2026-01-01'])
-  const jobId = await t.create(DAILY)
+  await t.put(days)
+  const jobId = await t.create({ ...DAILY, overlap: 'allow', catchUp: { policy: 'all', window: '30d' }, ...more })
   await t.engine.jobChanges.pause(jobId, null, 'bk_a')
-  // The second and the third have gone by.
-  t.clock.advance(2 * DAY + 10 * HOUR)
-  await t.put(['2026-01-01', '2026-01-02'])
+  t.clock.advance(4 * DAY + 10 * HOUR)
+  const skips = () =>
+    t.query('select from_nominal as from, to_nominal as to, count, reason from skips where job_id = $1', [jobId])
+  return { ...t, jobId, skips }
+}
+
+const justAfter = (time: Date): Date => new Date(time.getTime() + 1)
+
+test('a time of a pause that the calendar takes away is skipped with those before it, and those after it wait', async () => {
+  const t = await pausedUntilTheFifth(['2026-01-01'])
+  await t.put(['2026-01-01', '2026-01-03'])
   await replanTwice(t.node)
-  expect(await t.timerOf(jobId)).toEqual({ nominalAt: at(3, 9), dueAt: Number.POSITIVE_INFINITY })
-  const skips = await t.query('select from_nominal, to_nominal, count, reason from skips where job_id = $1', [jobId])
-  expect(skips).toEqual([{ from_nominal: at(2, 9), to_nominal: at(3, 9), count: 1, reason: 2 }])
+  expect(await t.timerOf(t.jobId)).toEqual({ nominalAt: at(4, 9), dueAt: Number.POSITIVE_INFINITY })
+  expect(await t.skips()).toEqual([{ from: at(2, 9), to: justAfter(at(3, 9)), count: 2, reason: SKIP_REASON.paused }])
+  await t.engine.jobChanges.resume(t.jobId, 'bk_a', 'catch_up')
+  expect(await t.runsOf(t.jobId)).toEqual([at(4, 9), at(5, 9)])
+  expect(await t.skips()).toHaveLength(1)
 })
+
+test('a time that the calendar gives back in a pause makes no run, and nothing before it is forgotten', async () => {
+  const t = await pausedUntilTheFifth(['2026-01-01', '2026-01-03'])
+  await t.put(['2026-01-01'])
+  await replanTwice(t.node)
+  await t.engine.jobChanges.resume(t.jobId, 'bk_a', 'catch_up')
+  expect(await t.runsOf(t.jobId)).toEqual([at(4, 9), at(5, 9)])
+  expect(await t.skips()).toEqual([{ from: at(2, 9), to: justAfter(at(3, 9)), count: 1, reason: SKIP_REASON.paused }])
+})
+
+test('a calendar that changes elsewhere leaves what fell into a pause to whoever resumes the job', async () => {
+  const t = await pausedUntilTheFifth(['2026-01-01'])
+  await t.put(['2026-01-01', '2026-12-25'])
+  await replanTwice(t.node)
+  expect(await t.skips()).toEqual([])
+  await t.engine.jobChanges.resume(t.jobId, 'bk_a', 'catch_up')
+  expect(await t.runsOf(t.jobId)).toEqual([2, 3, 4, 5].map((day) => at(day, 9)))
+})
+
+test.each(['skip', 'catch_up'] as const)(
+  'a paused job that its calendar leaves no time is completed when it is resumed with %s, and nothing is made up',
+  async (missed) => {
+    const t = await pausedUntilTheFifth(['2026-01-01'], { endAt: '2026-01-08T00:00:00Z' })
+    await t.put(['2026-01-01', '2026-01-02', '2026-01-03', '2026-01-04', '2026-01-05', '2026-01-06', '2026-01-07'])
+    await t.engine.replanning.job.byCalendar(t.jobId, 'holidays')
+    expect(await t.engine.jobChanges.resume(t.jobId, 'bk_a', missed)).toEqual({ status: 'completed' })
+    expect(await t.runsOf(t.jobId)).toEqual([])
+    expect(await t.skips()).toEqual([{ from: at(2, 9), to: justAfter(at(5, 9)), count: 4, reason: SKIP_REASON.paused }])
+  },
+)
 
 test('a calendar that leaves a job no time pauses it, with the reason; mended, it can go on', async () => {
   const t = await setup()
