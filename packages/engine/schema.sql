@@ -77,7 +77,7 @@ create table jobs (
 );
 create index jobs_by_tenant on jobs (tenant_id, id) where tenant_id > 0;
 create index jobs_that_exclude on jobs (tenant_id, id) where tenant_id > 0 AND json_typeof(definition #> '{schedule,exclude}'::text[]) = 'array'::text;
-create index jobs_with_start_deadline on jobs (shard, id) where (definition ->> 'startDeadlineMs'::text) IS NOT NULL;
+create index jobs_with_start_deadline on jobs (shard, id) where status < 3 AND (definition ->> 'startDeadlineMs'::text) IS NOT NULL;
 alter table jobs enable row level security;
 create policy of_tenant on jobs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 

@@ -1,58 +1,97 @@
+import { shardOfJob } from '../job/ids.ts'
 import { CAUSE, FAILURE_CLASS, OUTCOME, RUN_STATE } from '../job/states.ts'
-import type { Clock, Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Step } from '../runtime/loop.ts'
+import { type Piece, Rounds } from '../runtime/rounds.ts'
+import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 /**
  * Runs of recurring jobs that nobody has begun by their start deadline: ready without a worker, or waiting for another run. From
- * the jobs that have such a deadline to their runs; what somebody holds is passed over. A backfill is late on purpose.
+ * job to job that has such a deadline and is not canceled (that ends what has not begun; a job that is completed may have left its
+ * last runs); what somebody holds is passed over. A backfill is late on purpose. A run that changed under the lock stays for the
+ * next round, so the ctid is good enough.
  */
 const EXPIRE = statement(
   'expire_runs',
-  `with held as (
-     select r.shard, r.job_id, r.nominal_at from unnest($1::smallint[]) as s (shard)
+  `with visited as materialized (
+     select s.shard, j.id, j.deadline_ms, row_number() over (partition by s.shard order by j.id) = $3::int as is_last
+     from unnest($1::smallint[], $2::uuid[]) as s (shard, after)
      cross join lateral (
-       select j.shard, j.id, (j.definition ->> 'startDeadlineMs')::float8 as deadline_ms from belfry.jobs j
-       where j.shard = s.shard and j.definition ->> 'startDeadlineMs' is not null offset 0) j
-     cross join lateral (
-       select r.shard, r.job_id, r.nominal_at from belfry.runs r
-       where r.shard = j.shard and r.job_id = j.id and r.nominal_at < to_timestamp(($2::float8 - j.deadline_ms) / 1000)
+       select j.id, (j.definition ->> 'startDeadlineMs')::float8 as deadline_ms from belfry.jobs j
+       where /*shards j*/ j.shard = s.shard and j.id > s.after and j.status < 3 and j.definition ->> 'startDeadlineMs' is not null
+       order by j.id limit $3::int) j
+   ), held as (
+     select r.ctid from visited v cross join lateral (
+       select r.ctid from belfry.runs r
+       where /*shards r*/ r.shard = v.shard and r.job_id = v.id and r.nominal_at < to_timestamp(($4::float8 - v.deadline_ms) / 1000)
          and r.state <> ${RUN_STATE.leased} and r.attempt = 0 and r.cause <> ${CAUSE.backfill}
-       for update skip locked) r
-     limit $3
+       order by r.nominal_at limit $5::int for update skip locked) r
+     limit $5::int
    ), gone as (
-     delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     delete from belfry.runs r where /*shards r*/ r.ctid = any (array(select h.ctid from held h))
      returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause
+   ), noted as (
+     insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause,
+       counted, final, error)
+     select g.nominal_at, g.due_at, to_timestamp($4::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.skipped},
+       ${FAILURE_CLASS.start_deadline}, g.cause, false, true, 'not started by its deadline'
+     from gone g
    )
-   insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause, counted,
-     final, error)
-   select g.nominal_at, g.due_at, to_timestamp($2::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.skipped},
-     ${FAILURE_CLASS.start_deadline}, g.cause, false, true, 'not started by its deadline'
-   from gone g returning job_id`,
+   select g.job_id, true from gone g union all select v.id, false from visited v where v.is_last`,
 )
 
-const MAX_BATCH = 1_000
-/** It costs no more than a twentieth of the time, however many jobs have a deadline. */
-const SHARE = 20
+const MAX_VISITED = 1_000
+const MAX_ENDED = 1_000
+const LONGEST_WAIT_MS = 1_000
 
 /** Ends runs that did not start in time. The claim finds them too: this is for those that nobody claims. */
-export class Expirer {
+export class Expirer implements Step {
   readonly #deps: { db: Queryable; clock: Clock; onGone(jobId: string): void }
-  #notBefore = Number.NEGATIVE_INFINITY
+  readonly #rounds: Rounds
+  #hasDeadlines = false
 
   constructor(deps: { db: Queryable; clock: Clock; onGone(jobId: string): void }) {
     this.#deps = deps
+    this.#rounds = new Rounds(deps.clock, { maxVisited: MAX_VISITED })
   }
 
-  /** Looks at these shards, unless it did so just now; answers how many ended. */
-  async expire(shards: readonly number[], databaseNow: Instant): Promise<number> {
+  own(shards: readonly number[]): void {
+    this.#rounds.own(shards)
+  }
+
+  /** Whether any job says how late its runs may start, in whatever shard; answers whether to look. */
+  saw(hasDeadlines: boolean): boolean {
+    this.#hasDeadlines = hasDeadlines
+    return hasDeadlines
+  }
+
+  restart(): void {
+    this.#rounds.restart()
+  }
+
+  async runOnce(): Promise<{ waitMs: number; ended: number }> {
+    if (!this.#hasDeadlines) return { waitMs: LONGEST_WAIT_MS, ended: 0 }
+    let ended = 0
+    const { waitMs } = await this.#rounds.next(async (piece) => {
+      const done = await this.#expire(piece)
+      ended = done.ended
+      return done.goOn
+    })
+    return { waitMs, ended }
+  }
+
+  async #expire({ shards, after, perShard }: Piece): Promise<{ ended: number; goOn: Map<number, string> }> {
     const { db, clock, onGone } = this.#deps
-    const begun = clock.now()
-    if (begun < this.#notBefore || shards.length === 0) return 0
-    const gone = (await db.query<[string]>(EXPIRE, [numbers(shards), databaseNow, MAX_BATCH])).flat()
+    const values = [numbers(shards), ids(after), perShard, clock.now(), MAX_ENDED]
+    const rows = await db.query<[string, boolean]>(EXPIRE, values)
+    const gone = rows.filter(([, isGone]) => isGone).map(([jobId]) => jobId)
     for (const jobId of new Set(gone)) onGone(jobId)
-    this.#notBefore = gone.length === MAX_BATCH ? begun : begun + SHARE * (clock.now() - begun)
-    return gone.length
+    // There may be more of the same jobs: what has ended is not met again.
+    if (gone.length === MAX_ENDED)
+      return { ended: gone.length, goOn: new Map(shards.map((shard, i) => [shard, after[i] as string])) }
+    const last = rows.filter(([, isGone]) => !isGone).map(([jobId]): [number, string] => [shardOfJob(jobId), jobId])
+    return { ended: gone.length, goOn: new Map(last) }
   }
 }

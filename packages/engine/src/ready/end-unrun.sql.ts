@@ -4,17 +4,20 @@ import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-/** Runs of one job that nobody performs end. Each leaves a history row with the number 0: nothing vanishes. */
+/**
+ * Runs of one job that nobody performs end. Each leaves a history row with the number 0: nothing vanishes. By the whole primary key
+ * and without a join, which a plan made on an empty table would turn around.
+ */
 const endText = (which: string, outcome: number): string =>
   `with held as (
-     select r.shard, r.job_id, r.nominal_at from belfry.runs r
+     select r.nominal_at from belfry.runs r
      where r.shard = $1 and r.job_id = $2 and ${which}
      order by r.nominal_at for update
    ), gone as (
-     delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     delete from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = any (array(select h.nominal_at from held h))
      returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause
    ), unchecked as (
-     delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
+     delete from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = any (array(select g.nominal_at from gone g))
    )
    insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final, error)
    select g.nominal_at, g.due_at, to_timestamp($3::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${outcome}, g.cause, false, true,

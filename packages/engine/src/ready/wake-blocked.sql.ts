@@ -22,7 +22,7 @@ const LOCK = statement(
      select u.shard, u.job_id, j.id is not null as is_recurring, s.job_id is not null as is_one_off from u
      left join lateral (select j.id from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j on true
      left join lateral (select s.job_id from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true
-     where not exists (select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id)
+     where not exists (select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id offset 0)
    ), recurring as (
      select p.job_id from past p cross join lateral (
        select from belfry.jobs j where /*shards j*/ j.shard = p.shard and j.id = p.job_id limit 1 for update skip locked) j where p.is_recurring
@@ -33,26 +33,29 @@ const LOCK = statement(
    select t.job_id from timer t union all select r.job_id from recurring r union all select o.job_id from one_off o
    union all select p.job_id from past p where not p.is_recurring and not p.is_one_off`,
 )
-/** What is alive and does not wait itself, or stands in a receipt, keeps the others waiting. */
+/**
+ * What is alive and does not wait itself, or stands in a receipt, keeps the others waiting. The ctid is good enough: a run that
+ * changed under the lock stays blocked, and the sweep finds it.
+ */
 const WAKE = statement(
   'wake_blocked_runs',
   `with u as materialized (
      select u.shard, u.job_id from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
-     where exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state = ${RUN_STATE.blocked})
+     where exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state = ${RUN_STATE.blocked} offset 0)
    ), free as materialized (
      select u.shard, u.job_id from u
-     where not exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state <> ${RUN_STATE.blocked})
-       and not exists (select from belfry.packed_runs p where p.among @> array[u.job_id] and p.job_id = u.job_id)
+     where not exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state <> ${RUN_STATE.blocked} offset 0)
+       and not exists (select from belfry.packed_runs p where p.among @> array[u.job_id] and p.job_id = u.job_id offset 0)
    ), next as (
-     select b.shard, b.job_id, b.nominal_at from free f cross join lateral (
-       select r.shard, r.job_id, r.nominal_at from belfry.runs r
+     select b.ctid from free f cross join lateral (
+       select r.ctid from belfry.runs r
        where /*shards r*/ r.shard = f.shard and r.job_id = f.job_id and r.state = ${RUN_STATE.blocked}
        order by r.nominal_at limit 1 for update skip locked) b
    )
    update belfry.runs r set
      state = case when r.due_at > to_timestamp($3::float8 / 1000) then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
      due_at = greatest(r.due_at, to_timestamp($3::float8 / 1000)), turn = $4::bigint - (r.priority - 5) * ${PRIORITY_STEP_US}::bigint
-   from next n where r.shard = n.shard and r.job_id = n.job_id and r.nominal_at = n.nominal_at
+   where /*shards r*/ r.ctid = any (array(select n.ctid from next n))
    returning r.job_id, r.state, r.due_at, r.queue_id, r.priority, r.delivery, r.turn`,
 )
 

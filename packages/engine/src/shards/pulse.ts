@@ -72,7 +72,6 @@ export class Pulse implements Step {
       shards,
       timersAfter: shards.map((shard) => (sweeps ? Number.NEGATIVE_INFINITY : this.#deps.timersReadUntil(shard))),
       queueIds,
-      blockedIn: sweeps ? shards : [],
     })
     const tookMs = Math.max(0, clock.now() - before)
     if (sweeps)

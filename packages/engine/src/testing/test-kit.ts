@@ -139,6 +139,9 @@ export class TestKit {
 
   /** Makes runs ready that waited for another of their job, which has ended; answers how many. */
   async wakeBlocked(): Promise<number> {
+    const { blockedSweep } = this.#node.engine
+    blockedSweep.restart()
+    for (let i = 0; i < MAX_READS; i++) if ((await blockedSweep.runOnce()).waitMs > 0) break
     return (await this.#node.engine.blockedWaker.runOnce()).woken
   }
 
@@ -176,7 +179,15 @@ export class TestKit {
   /** Ends runs of recurring jobs that nobody began by their start deadline; answers how many. */
   async expire(): Promise<number> {
     await this.#ensurePartitions()
-    return this.#node.engine.expirer.expire(this.#shards, this.clock.now())
+    const { expirer } = this.#node.engine
+    expirer.restart()
+    let all = 0
+    for (let i = 0; i < MAX_READS; i++) {
+      const { ended, waitMs } = await expirer.runOnce()
+      all += ended
+      if (waitMs > 0) break
+    }
+    return all
   }
 
   /** Removes what has expired, as a node does every hour. */
