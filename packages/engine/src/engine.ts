@@ -167,8 +167,8 @@ export class Engine {
     this.intake = new Intake(base)
     this.jobChanges = new JobChanges(base)
     this.runChanges = new RunChanges({ ...base, onGone })
-    this.backfills = new Backfills(base)
-    this.backfiller = new Backfiller(base)
+    this.backfills = new Backfills({ ...base, historyDays: deps.historyDays })
+    this.backfiller = new Backfiller({ ...base, historyDays: deps.historyDays })
     this.reader = new TimerReader({ db, clock, onRead: () => this.#wakePromoters() })
     const alone = new PromoteAlone({
       ...base,

@@ -1,6 +1,6 @@
 import { JOB_STATUS, lockJob } from '../intake/job-row.sql.ts'
 import { DEFAULT_OVERLAP, DEFAULT_PRIORITY, type Definition, queueKindOf, usualTimeoutMs } from '../job/definition.ts'
-import { shardOfJob } from '../job/ids.ts'
+import { createdAtOf, shardOfJob } from '../job/ids.ts'
 import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
 import { isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
@@ -13,14 +13,16 @@ import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sq
 import { BACKFILL_STATUS, type Backfill } from './backfill.ts'
 import { lockOpenBackfills, writeBackfill } from './backfill-rows.sql.ts'
 import { putBackfillRuns, readOpenRuns, settleRuns } from './backfill-runs.sql.ts'
+import type { LookAhead } from './look-ahead.ts'
 import { MAX_OPEN } from './look-at-jobs.sql.ts'
-import { nominalTimes } from './nominal-times.ts'
-import { takenTimes } from './taken-times.sql.ts'
+import { keptSince } from './traces.ts'
 
 export interface AdvanceDeps {
   schedules: Schedules
   turns: Turns
   registry: Registry
+  lookAhead: LookAhead
+  historyDays: number
 }
 
 export interface Advanced {
@@ -30,9 +32,6 @@ export interface Advanced {
   /** There is more to look at, and room. */
   hasMore: boolean
 }
-
-/** Times that one transaction looks at, besides those that become runs: where most have a run already, it goes on at once. */
-const LOOK = 100
 
 /**
  * Takes the backfills of a job one step further, in a transaction that holds the job's timer: counts what has ended, makes
@@ -94,10 +93,10 @@ async function roomFor(tx: Queryable, backfill: Backfill, job: LockedTimer, aliv
   return (await isAlive(tx, job.shard, job.jobId)) ? 0 : 1
 }
 
-/** Makes runs of the next times that have none. */
+/** Makes runs of the next times that have none, up to where the schedule has still to decide. */
 async function fill(
   tx: Queryable,
-  { schedules, turns }: AdvanceDeps,
+  { schedules, turns, lookAhead, historyDays }: AdvanceDeps,
   backfill: Backfill,
   job: LockedTimer,
   room: number,
@@ -105,28 +104,37 @@ async function fill(
 ): Promise<{ backfill: Backfill; ready: ReadyRun[]; looked: number; hasMore: boolean }> {
   const { shard, scheduleId, position, to } = backfill
   const known = await schedules.mustGet({ shard, scheduleId })
-  const limit = room + LOOK
-  const times = nominalTimes(known.schedule, position, to, limit)
-  const taken = await takenTimes(tx, job, times)
+  const { times, taken, isRest } = await lookAhead.next(tx, known.schedule, backfill, job, room)
+  const undecidedFrom = job.nominalAt ?? to
+  const [since, createdAt] = [keptSince(now, historyDays), createdAtOf(job.jobId)]
+  // A backfill may take longer than history is kept: of such a time nobody knows any more whether it had a run.
+  const mayRun = (at: Instant) => !taken.has(at) && (at >= since || at < createdAt)
   const free: Instant[] = []
   let looked = 0
   for (const at of times) {
-    if (!taken.has(at) && free.length === room) break
-    if (!taken.has(at)) free.push(at)
+    if (at >= undecidedFrom || (mayRun(at) && free.length === room)) break
+    if (mayRun(at)) free.push(at)
     looked++
   }
   const ready = free.map((at) => readyRunOf(job, at, CAUSE.backfill, turns.next(now, job.priority), now))
   await insertReadyRuns(tx, ready)
   await putBackfillRuns(tx, backfill, free)
-  const isAtEnd = looked === times.length && times.length < limit
   const { created, leftOut } = backfill.counts
   const counts = { ...backfill.counts, created: created + free.length, leftOut: leftOut + looked - free.length }
   const reached = looked === 0 ? position : (times[looked - 1] as Instant) + 1
+  const following = times[looked]
+  const isAtEnd = following === undefined && isRest
+  // The rest is for later: the schedule runs those times, or skips them and leaves them to the backfill.
+  const isUndecided = following !== undefined && following >= undecidedFrom
   return {
-    backfill: { ...backfill, counts, position: isAtEnd ? to : reached },
+    backfill: {
+      ...backfill,
+      counts,
+      position: isAtEnd ? to : isUndecided ? Math.max(reached, undecidedFrom) : reached,
+    },
     ready,
     looked,
-    hasMore: !isAtEnd && free.length < room,
+    hasMore: !isAtEnd && !isUndecided && free.length < room,
   }
 }
 

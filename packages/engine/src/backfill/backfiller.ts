@@ -6,10 +6,11 @@ import type { Step } from '../runtime/loop.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost } from '../store/database.ts'
 import { type AdvanceDeps, advanceBackfills } from './advance-backfills.ts'
+import { LookAhead } from './look-ahead.ts'
 import { lookAtJobs } from './look-at-jobs.sql.ts'
 import { OpenWalk } from './walk-open.sql.ts'
 
-export interface BackfillerDeps extends AdvanceDeps {
+export interface BackfillerDeps extends Omit<AdvanceDeps, 'lookAhead'> {
   db: Database
   clock: Clock
   logger: Logger
@@ -32,6 +33,7 @@ const MAX_JOBS = 10_000
 export class Backfiller implements Step {
   readonly #deps: BackfillerDeps
   readonly #walk = new OpenWalk()
+  readonly #lookAhead = new LookAhead()
   #owned: ReadonlySet<number> = new Set()
   /** Jobs of whatever shard of which somebody said that they are being backfilled. */
   readonly #known = new Set<string>()
@@ -105,7 +107,7 @@ export class Backfiller implements Step {
     try {
       const { ready, changed, hasMore } = await db.transaction(async (tx) => {
         await tx.setLockTimeout(LOCK_TIMEOUT_MS)
-        return advanceBackfills(tx, this.#deps, jobId, clock.now())
+        return advanceBackfills(tx, { ...this.#deps, lookAhead: this.#lookAhead }, jobId, clock.now())
       })
       for (const run of ready) wakeups.ready(run)
       if (hasMore) this.tell(jobId)

@@ -13,6 +13,7 @@ import { lockBackfill, putBackfill, readBackfill, writeBackfill } from './backfi
 import { readOpenRuns, settleRuns } from './backfill-runs.sql.ts'
 import { type JobToBackfill, readJobToBackfill } from './job-to-backfill.sql.ts'
 import { type BackfillPlan, inWords, planBackfill } from './plan-backfill.ts'
+import { traceableSince } from './traces.ts'
 import { refuse, UNCONFIRMED, type UnderstoodBackfill, understandBackfill } from './understand-backfill.ts'
 
 export interface BackfillsDeps {
@@ -22,6 +23,7 @@ export interface BackfillsDeps {
   schedules: Schedules
   wakeups: Wakeups
   cancelGraceMs: number
+  historyDays: number
 }
 
 /** What a backfill would do. */
@@ -130,10 +132,11 @@ export class Backfills {
   }
 
   async #plan(jobId: string, asked: UnderstoodBackfill): Promise<{ job: JobToBackfill; plan: BackfillPlan }> {
-    const { db, schedules } = this.#deps
+    const { db, clock, schedules, historyDays } = this.#deps
     const job = await readJobToBackfill(db, jobId)
     const { schedule } = await schedules.mustGet(job)
-    return { job, plan: await planBackfill(db, job, schedule, asked) }
+    const knownSince = traceableSince(job.jobId, clock.now(), historyDays)
+    return { job, plan: await planBackfill(db, job, schedule, asked, knownSince) }
   }
 }
 

@@ -20,18 +20,19 @@ const LOOK = statement(
   `select u.job_id, coalesce(bool_or(n.alive < n.open or case
        when not b.is_running then n.open = 0
        when j.status is null then true
-       when not b.has_more then n.open = 0
+       when b.position_at >= b.to_nominal then n.open = 0
+       when b.position_at >= j.undecided_from then false
        when j.may_overlap then n.open < b.concurrency
        else not j.is_alive end), false)
    from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id) cross join lateral (
-     select b.shard, b.id, b.concurrency, b.status = ${BACKFILL_STATUS.running} as is_running, b.position_at < b.to_nominal as has_more
+     select b.shard, b.id, b.concurrency, b.status = ${BACKFILL_STATUS.running} as is_running, b.position_at, b.to_nominal
      from belfry.backfills b where /*shards b*/ b.shard = u.shard and b.job_id = u.job_id and b.ended_at is null order by b.id limit ${MAX_OPEN}) b
    cross join lateral (
      select count(*) as open, count(*) filter (
        where exists (select from belfry.runs r where r.shard = o.shard and r.job_id = o.job_id and r.nominal_at = o.nominal_at offset 0)) as alive
      from belfry.backfill_runs o where /*shards o*/ o.shard = b.shard and o.backfill_id = b.id and o.outcome is null) n
    left join lateral (
-     select j.status, coalesce(t.overlap = ${OVERLAP.allow}, coalesce(j.definition ->> 'overlap', '${DEFAULT_OVERLAP}') = 'allow') as may_overlap,
+     select j.status, t.nominal_at as undecided_from, coalesce(t.overlap = ${OVERLAP.allow}, coalesce(j.definition ->> 'overlap', '${DEFAULT_OVERLAP}') = 'allow') as may_overlap,
        exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0)
          or exists (select from belfry.packed_runs p where p.among @> array[u.job_id] and p.job_id = u.job_id offset 0) as is_alive
      from belfry.jobs j left join belfry.timers t on t.shard = u.shard and t.job_id = u.job_id

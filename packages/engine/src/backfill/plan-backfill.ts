@@ -31,8 +31,9 @@ export async function planBackfill(
   job: JobToBackfill,
   schedule: Schedule,
   asked: UnderstoodBackfill,
+  knownSince: Instant,
 ): Promise<BackfillPlan> {
-  const { from, to, notes } = cut(job, asked)
+  const { from, to, notes } = cut(job, asked, knownSince)
   const plan: BackfillPlan = { from, to, count: 0, leftOut: 0, first: [], last: [], notes }
   for (let position = from; ; ) {
     const times = nominalTimes(schedule, position, to, PART)
@@ -58,13 +59,18 @@ function show(plan: BackfillPlan, at: Instant): void {
   if (plan.last.length > SHOWN) plan.last.shift()
 }
 
-/** A schedule decides its coming times itself, and has none before it begins. */
-function cut({ undecidedFrom, beginsAt }: JobToBackfill, asked: UnderstoodBackfill) {
+/** A schedule decides its coming times itself, and has none before it begins; what had a run must still be on record. */
+function cut({ undecidedFrom, beginsAt }: JobToBackfill, asked: UnderstoodBackfill, knownSince: Instant) {
   const notes: string[] = []
-  const from = Math.max(asked.from, Math.min(beginsAt ?? asked.from, asked.to))
+  const begin = Math.max(asked.from, beginsAt ?? asked.from)
+  const from = Math.min(asked.to, Math.max(begin, knownSince))
   const to = Math.max(from, Math.min(asked.to, undecidedFrom))
-  if (from > asked.from)
+  if (begin > asked.from)
     notes.push(`The schedule begins at ${textOf(beginsAt as Instant)}: there is nothing before it.`)
+  if (knownSince > begin)
+    notes.push(
+      `Begins at ${textOf(knownSince)}, the oldest day that history keeps: which times before it have had a run is not known any more.`,
+    )
   if (to < asked.to)
     notes.push(
       `Cut at ${textOf(undecidedFrom)}: that time and those after it are still for the schedule itself to run or to skip.`,
