@@ -9,7 +9,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Schedule } from '../schedule/schedule.ts'
 import type { Transaction } from '../store/database.ts'
 import { type LockedTimer, takesOverAt } from '../timers/lock-timer.sql.ts'
-import { countScheduledRuns } from './count-runs.sql.ts'
+import { countScheduledRuns, MAX_COUNTED_RUNS } from './count-runs.sql.ts'
 import { jitterOf } from './jitter.ts'
 import { JOB_STATUS, type JobRow } from './job-row.sql.ts'
 import { neverFires } from './never-fires.ts'
@@ -97,7 +97,10 @@ async function remainingRuns(
     before === undefined || timer.remainingRuns === null
       ? await countScheduledRuns(tx, job, maxRuns)
       : before - timer.remainingRuns
-  if (soFar < maxRuns) return maxRuns - soFar
-  const message = `must be more than the ${soFar} runs that there were: cancel the job to end it`
+  const isCountedOut = before !== undefined || soFar < MAX_COUNTED_RUNS
+  if (soFar < maxRuns && isCountedOut) return maxRuns - soFar
+  const message = isCountedOut
+    ? `must be more than the ${soFar} runs that there were: cancel the job to end it`
+    : `cannot be given to a job that has had ${MAX_COUNTED_RUNS} runs or more: cancel the job to end it, or create it anew`
   throw new BelfryError('invalid_job', `maxRuns: ${message}`, { complaints: [{ path: 'maxRuns', message }] })
 }
