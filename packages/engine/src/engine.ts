@@ -305,7 +305,7 @@ export class Engine {
   /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
   async purge(): Promise<{ waitMs: number }> {
     await purgeRunPayloads(this.db, this.clock.now() - this.historyDays * DAY_MS)
-    await purgeBackfills(this.db, this.clock.now() - this.historyDays * DAY_MS)
+    await purgeBackfills(this.db, this.shards, this.clock.now() - this.historyDays * DAY_MS)
     await purgeWorkers(this.db, this.clock.now() - DAY_MS)
     await purgeCheckpoints(this.db)
     return this.http.purge()

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { CAUSE, RUN_STATE } from '../../src/job/states.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
+import { allStatements } from '../../src/store/statement.ts'
 import { MINUTE, START, setup } from './setup.ts'
 
 const MINUTELY = { cron: '* * * * *', startAt: new Date(START - 20 * MINUTE), queue: 'reports', payload: 1 } as const
@@ -120,3 +121,30 @@ test.each(['skip', 'buffer_all'] as const)(
     expect(await states()).toEqual(before)
   },
 )
+
+test('whatever a backfill locks it asks for in one shard, as a store that is spread over several wants it', () => {
+  const locking = allStatements().filter(({ text }) => /belfry\.backfill/.test(text) && /for update/.test(text))
+  expect(locking.map(({ name }) => name)).toContain('purge_backfill')
+  for (const { name, text } of locking) {
+    const tables = text.match(/(?:from|update|join) belfry\.\w+ (\w+)/g) ?? []
+    const aliases = tables.map((table) => table.split(' ').at(-1))
+    expect([name, aliases.filter((alias) => !text.includes(`${alias}.shard = $1`))]).toEqual([name, []])
+  }
+})
+
+test('backfills that are over are removed in every shard', async () => {
+  const t = await setup()
+  const a = await t.startNode()
+  const shards = new Set<number>()
+  for (let i = 0; i < 40 && shards.size < 2; i++) {
+    const { jobId } = await a.jobs.create(MINUTELY)
+    await a.backfills.create(jobId, RANGE)
+    await a.backfill(jobId)
+    shards.add(shardOfJob(jobId))
+  }
+  await t.query('update backfills set ended_at = created_at')
+  a.clock.advance(401 * 1_440 * MINUTE)
+  await a.engine.purge()
+  expect(shards.size).toBe(2)
+  expect(await t.query('select from backfills union all select from backfill_runs')).toEqual([])
+})
