@@ -1,7 +1,9 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { BelfryError } from '../errors.ts'
 import { zoneOf } from './zone.ts'
+import { wallClock, ZoneOffsets } from './zone-offsets.ts'
+import { ZoneYears } from './zone-years.ts'
 
 const at = (text: string) => Date.parse(text)
 const wall = (text: string) => Date.parse(`${text}Z`)
@@ -46,6 +48,66 @@ test('names are taken in any case, and names for UTC are UTC', () => {
   for (const name of ['UTC', 'utc', 'Etc/UTC', 'GMT']) expect(zoneOf(name).name).toBe('UTC')
 })
 
+test.each(['Asia/Calcutta', 'US/Pacific', 'EST5EDT', 'EST', 'MST', 'HST', 'CET', 'Etc/GMT+5', 'Japan', 'GB', 'GMT0'])(
+  'the old name %s is still one',
+  (name) => {
+    expect(['UTC', name]).toContain(zoneOf(name).name)
+  },
+)
+
+test.each(['SST', 'NST', 'ECT', 'PST', 'ACT', 'MIT', 'SystemV/EST5', 'US/Pacific-New', 'Canada/East-Saskatchewan'])(
+  'the runtime takes %s, which is no name of the IANA data',
+  (name) => {
+    expect(() => zoneOf(name)).toThrow('there is no time zone')
+  },
+)
+
+test('what UTC-5 is called is explained', () => {
+  expect(() => zoneOf('UTC-5')).toThrow('Etc/GMT+5 is 5 hours behind UTC')
+  expect(() => zoneOf('GMT+2')).toThrow('Etc/GMT-2 is 2 hours ahead of UTC')
+})
+
+test('far years are as the runtime says', () => {
+  const irregular = ['Africa/Casablanca', 'Asia/Gaza', 'Europe/Dublin', 'Australia/Lord_Howe', 'America/Santiago']
+  const others = Intl.supportedValuesOf('timeZone').filter((_, index) => index % 20 === 7)
+  for (const name of [...irregular, ...others]) {
+    const zone = zoneOf(name)
+    const format = new Intl.DateTimeFormat('en-US', {
+      timeZone: name,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    })
+    const clock = (instant: number) => {
+      const [month, day, year, ...time] = format.format(instant).split(/\D+/).map(Number)
+      return Date.UTC(year as number, (month as number) - 1, day, ...time)
+    }
+    for (const year of [2037, 2038, 2050, 2087, 2088, 2101, 2400, 9998]) {
+      for (
+        let instant = Date.UTC(year, 0, 1);
+        instant < Date.UTC(year + 1, 0, 1);
+        instant = zone.stretchAt(instant).until
+      ) {
+        for (const probe of [instant - 1_000, instant, instant + 20 * 86_400_000]) {
+          if (zone.localOf(probe) !== clock(probe)) expect.unreachable(`${name} at ${new Date(probe).toISOString()}`)
+        }
+      }
+    }
+  }
+})
+
+test('all years to come take few questions to the runtime', () => {
+  const offsets = new ZoneOffsets('America/Denver', wallClock('America/Denver') as Intl.DateTimeFormat)
+  const asked = vi.spyOn(offsets, 'at')
+  const years = new ZoneYears(offsets)
+  for (let year = 2038; year < 9990; year++) years.stretchAt(Date.UTC(year, 6, 1))
+  expect(asked.mock.calls.length).toBeLessThan(14 * 260 + 62 * 50)
+})
+
 test.each([
   ['Europe/Brelin', 'Europe/Berlin'],
   ['Berlin', 'Europe/Berlin'],
@@ -55,6 +117,14 @@ test.each([
   ['+02:00', undefined],
   ['', undefined],
   ['nowhere at all', undefined],
+  ['BST', 'Europe/London'],
+  ['ast', 'America/Halifax'],
+  ['IST', 'Asia/Kolkata'],
+  ['CST', 'America/Chicago'],
+  ['UTC-5', 'Etc/GMT+5'],
+  ['GMT+2', 'Etc/GMT-2'],
+  ['utc+02:00', 'Etc/GMT-2'],
+  ['GMT-00', 'UTC'],
 ])('%j is no zone; %s is suggested', (name, suggestion) => {
   try {
     zoneOf(name)
