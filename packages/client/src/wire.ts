@@ -518,7 +518,7 @@ export interface Explanation {
   timezone: string
   /** What became of it, or will. */
   verdict: 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
-  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded. */
+  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
   reason: string | null
   /** All of it in one sentence, for a person. */
   sentence: string

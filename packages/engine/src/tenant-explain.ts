@@ -20,6 +20,7 @@ function requestFor({ fresh, caller, engine }: TenantScope) {
     engineDb: engine.db,
     tenantId,
     now: engine.clock.now(),
+    clock: engine.clock,
     historyDays: engine.historyDays,
     calendarsOf: (names: readonly string[]) => engine.calendars.read(tenantId, names),
   }

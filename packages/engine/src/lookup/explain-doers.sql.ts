@@ -1,10 +1,9 @@
 import { SUBJECT } from '../audit/record-change.sql.ts'
-import type { Calendar } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { instants, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import type { CalendarChange } from './explain-timeline.ts'
+import type { CalendarChange, NamedCalendar } from './explain-timeline.ts'
 import type { Doer } from './explanation.ts'
 
 /** Who canceled a run is written in its own transaction; a queue is purged in several, each with its row. */
@@ -45,6 +44,12 @@ const CALENDARS = statement(
      where c.tenant_id = $1 and c.subject = $4 and c.subject_id = u.name and c.changed_at >= to_timestamp($3::float8 / 1000)
      order by c.changed_at, c.written_at limit 100) c
    order by c.changed_at, c.written_at`,
+)
+
+const DAY_NAME = statement(
+  'explain_day_name',
+  `select d.day ->> 1 from belfry.calendars c cross join lateral json_array_elements(c.days) as d (day)
+   where c.tenant_id = $1 and c.name = $2 and d.day ->> 0 = $3 limit 1`,
 )
 
 export interface Overlapped {
@@ -101,7 +106,22 @@ export async function calendarChanges(
   return rows.map(([at, name, before]) => ({ at, name, before: before === null ? null : calendarOf(before) }))
 }
 
-function calendarOf(json: string): Calendar {
-  const { days, weekend } = JSON.parse(json) as { days: { date: string }[]; weekend: number[] }
-  return { days: days.map(({ date }) => date), weekend }
+function calendarOf(json: string): NamedCalendar {
+  const { days, weekend } = JSON.parse(json) as { days: { date: string; name?: string }[]; weekend: number[] }
+  return {
+    days: days.map(({ date }) => date),
+    weekend,
+    nameOf: (date) => days.find((day) => day.date === date)?.name ?? null,
+  }
+}
+
+/** What a calendar calls a day now; null: nothing. */
+export async function readDayName(
+  db: Queryable,
+  tenantId: number,
+  calendar: string,
+  date: string,
+): Promise<string | null> {
+  const [row] = await db.query<[string | null]>(DAY_NAME, [tenantId, calendar, date])
+  return row?.[0] ?? null
 }

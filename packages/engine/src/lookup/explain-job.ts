@@ -1,9 +1,11 @@
 import type { Calendar } from '../job/definition.ts'
 import { createdAtOf, isJobId, shardOfJob } from '../job/ids.ts'
-import type { Instant } from '../runtime/clock.ts'
+import { Breather } from '../runtime/breather.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import { END_OF_TIME } from '../schedule/schedule.ts'
-import { firstNominal, meantBy } from './explain-at.ts'
+import { firstNominal, meantBy, nominalTimes } from './explain-at.ts'
+import { areManyDays, LONGEST_MS } from './explain-days.ts'
 import { calendarChanges } from './explain-doers.sql.ts'
 import { type Facts, readFacts } from './explain-facts.sql.ts'
 import { calendarNames, timelineOf } from './explain-timeline.ts'
@@ -15,6 +17,8 @@ import { limitOf, type Page, type PageRequest, readCursor, TIMESTAMP, writeCurso
 
 export interface ExplainRequest extends ExplainDeps {
   now: Instant
+  /** How long the answer takes so far. */
+  clock: Pick<Clock, 'now'>
   historyDays: number
   /** The calendars of these names, as they are now. */
   calendarsOf(names: readonly string[]): Promise<ReadonlyMap<string, Calendar>>
@@ -25,15 +29,17 @@ export async function explainAt(request: ExplainRequest, jobId: string, at: Inst
   const meant = meantBy(at)
   const known = await readKnown(request, jobId, meant)
   if (known === null) return null
-  const { facts, timeline, created } = known
-  const exact = firstNominal(facts, timeline, at, at + 1, created)
-  const nominalAt = exact ?? firstNominal(facts, timeline, meant.from, meant.to, created) ?? at
+  const exact = firstNominal(known, { from: at, to: at + 1 })
+  const nominalAt = exact ?? firstNominal(known, meant) ?? at
   const judged = await judgedWith(request, jobId, known, nominalAt)
   const [explanation] = await explanationsOf(request, jobId, known, [{ ...judged, at: nominalAt }])
   return explanation ? { ...explanation, at: new Date(at) } : null
 }
 
-/** Every nominal time in a range, oldest first, a page at a time. Null: there is no such job. */
+/**
+ * Every nominal time in a range, oldest first, a page at a time; a page that takes too long is a shorter one. Null: there is
+ * no such job.
+ */
 export async function explainRange(
   request: ExplainRequest,
   jobId: string,
@@ -41,27 +47,33 @@ export async function explainRange(
   page: PageRequest,
 ): Promise<Page<Explanation> | null> {
   const limit = limitOf(page)
+  const breather = new Breather(request.clock)
   const [reached] = readCursor(page, [TIMESTAMP]) ?? []
   const from = reached === undefined ? range.from : Math.max(range.from, Number(reached))
   const known = await readKnown(request, jobId, { from, to: range.to })
   if (known === null) return null
-  const { facts, timeline, created } = known
-  // What is past the horizon has been read only in part; the next page begins there.
-  const to = Math.min(range.to, Math.max(from + 1, facts.horizon), END_OF_TIME)
-  const times: Instant[] = []
-  let next: Instant | null = null
-  for (let at: Instant | null = from; at !== null; ) {
-    at = firstNominal(facts, timeline, times.length === 0 ? from : (times.at(-1) as Instant) + 1, to, created)
-    if (at === null) break
-    if (times.length === limit) {
+  const end = Math.min(range.to, END_OF_TIME)
+  // What is past the horizon has been read only in part, and days past a year not at all; the next page begins there.
+  const begin = Math.max(from, known.created)
+  const to = Math.min(
+    end,
+    Math.max(from + 1, known.facts.horizon),
+    begin + (known.hasManyDays ? LONGEST_MS : Number.POSITIVE_INFINITY),
+  )
+  const judgements: Judgement[] = []
+  let next: Instant | null = to < end ? to : null
+  for (const { at, reached } of nominalTimes(known, { from, to })) {
+    if (judgements.length === limit && at !== null) {
       next = at
       break
     }
-    times.push(at)
+    if (at !== null) judgements.push(await judgedWith(request, jobId, known, at))
+    await breather.breathe()
+    if (!breather.isSpent) continue
+    const after = at === null ? reached : at + 1
+    if (after < end) next = after
+    break
   }
-  if (next === null && to < Math.min(range.to, END_OF_TIME)) next = to
-  const judgements: Judgement[] = []
-  for (const at of times) judgements.push(await judgedWith(request, jobId, known, at))
   const items = await explanationsOf(request, jobId, known, judgements)
   return { items, nextCursor: next === null ? null : writeCursor([next]) }
 }
@@ -75,9 +87,14 @@ async function readKnown(request: ExplainRequest, jobId: string, window: Range):
   // A one-off has one time, and who asks about another is told that one.
   if (facts?.isOneOff) facts = await readFacts(db, { ...job, from: Number.NEGATIVE_INFINITY, to: END_OF_TIME })
   if (facts === null) return null
-  const timeline = timelineOf(facts, jobId, await calendarsOf(request, facts, window.from))
+  const calendars = await calendarsOf(request, facts, window.from)
+  // Before a job was created it had no times.
+  const asked = { from: Math.max(window.from, created), to: window.to }
+  const befores = calendars.changes.flatMap(({ before }) => before ?? [])
+  const hasManyDays = areManyDays([...calendars.now.values(), ...befores])
+  const timeline = timelineOf(facts, jobId, calendars, hasManyDays ? asked : null)
   const historySince = Math.floor(now / DAY_MS) * DAY_MS - historyDays * DAY_MS
-  return { facts, timeline, created, now, historySince }
+  return { facts, timeline, calendarChanges: calendars.changes, hasManyDays, created, now, historySince }
 }
 
 async function calendarsOf(request: ExplainRequest, facts: Facts, since: Instant) {
@@ -102,7 +119,8 @@ async function judgedWith(request: ExplainRequest, jobId: string, known: Known, 
   const earlier = await calendarsOf(request, known.facts, since)
   const before = earlier.changes.filter((change) => change.at < at).map((change) => ({ ...change, at: at + 1 }))
   if (before.length === 0) return judged
-  const timeline = timelineOf(known.facts, jobId, { now: earlier.now, changes: before })
+  const asked = { from: at, to: at + 1 }
+  const timeline = timelineOf(known.facts, jobId, { now: earlier.now, changes: before }, asked)
   const again = judge(at, { ...known, timeline })
   return again.verdict === 'never' ? again : judged
 }

@@ -10,7 +10,7 @@ export function sentenceOf(found: Unsaid): string {
   const at = time(found.nominalAt ?? found.at)
   switch (found.verdict) {
     case 'ran':
-      return `${runOf(found, at)} ${endOf(found.run as ExplainedRun)}.`
+      return `${runOf(found, at)} ${endOf(found.run as ExplainedRun, time)}.`
     case 'running':
       return `${runOf(found, at)} is being performed since ${time(found.run?.startedAt ?? found.at)}, attempt ${found.run?.attempt}${found.reason === 'cancel_requested' ? ', and has been asked to stop' : ''}.`
     case 'waiting':
@@ -22,10 +22,16 @@ export function sentenceOf(found: Unsaid): string {
     case 'never':
       return `Nothing runs at ${at}: ${never(found, time)}${around(found, time)}.`
     case 'unknown':
-      return found.reason === 'history_expired'
-        ? `What happened at ${at} is not known any more: history of that time has expired.`
-        : `${at} is a time of the schedule, and nothing is recorded about it; please report this.`
+      return unknown(found, at)
   }
+}
+
+function unknown({ reason, rule }: Unsaid, at: string): string {
+  if (reason === 'history_expired')
+    return `What happened at ${at} is not known any more: history of that time has expired.`
+  if (reason === 'schedule_unreadable')
+    return `Nothing is recorded about ${at}, and the schedule of that time cannot be read: ${rule}.`
+  return `${at} is a time of the schedule, and nothing is recorded about it; please report this.`
 }
 
 type Time = (at: Date | Instant | null) => string
@@ -35,9 +41,12 @@ const clockOf =
   (at) => {
     if (at === null) return 'an unknown time'
     const local = new Date(zoneOf(timezone).localOf(Number(at))).toISOString()
-    const seconds = local.slice(17, 19)
-    return `${local.slice(0, 10)} ${local.slice(11, 16)}${seconds === '00' ? '' : `:${seconds}`} ${timezone}`
+    // At the end of time, clocks east of Greenwich show a year that nobody can write.
+    return local.startsWith('+') ? `${clockText(new Date(at).toISOString())} UTC` : `${clockText(local)} ${timezone}`
   }
+
+const clockText = (iso: string): string =>
+  `${iso.slice(0, 10)} ${iso.slice(11, 16)}${iso.slice(17, 19) === '00' ? '' : `:${iso.slice(17, 19)}`}`
 
 function runOf({ run }: Unsaid, at: string): string {
   switch (run?.cause) {
@@ -52,7 +61,7 @@ function runOf({ run }: Unsaid, at: string): string {
   }
 }
 
-function endOf(run: ExplainedRun): string {
+function endOf(run: ExplainedRun, time: Time): string {
   const last = run.attempts.at(-1)
   const tries = run.attempt === 1 ? 'at its first attempt' : `at attempt ${run.attempt}`
   const late = run.latenessMs === null ? '' : `, begun ${lengthOf(run.latenessMs)} after its time`
@@ -65,8 +74,19 @@ function endOf(run: ExplainedRun): string {
       : `failed for good ${tries}${cause}`
   if (run.status === 'lost') return `was lost ${tries}: nobody knows whether it was done${cause}`
   if (run.status === 'canceled')
-    return `was canceled after ${run.attempt === 1 ? 'one attempt' : `${run.attempt} attempts`}`
+    return `was canceled after ${run.attempt === 1 ? 'one attempt' : `${run.attempt} attempts`}${whatCame(run, time)}`
   return `ended as ${run.status}${cause}`
+}
+
+/** What ended a run because its next time came is written in it, as promotion says it. */
+const CAME = /(\S+) came meanwhile, and overlap is (\w+)/
+
+function whatCame({ attempts }: ExplainedRun, time: Time): string {
+  for (const { error } of attempts.toReversed()) {
+    const [, at, overlap] = CAME.exec(error ?? '') ?? []
+    if (at !== undefined) return `: ${time(new Date(at))} came meanwhile, and overlap is ${overlap}`
+  }
+  return ''
 }
 
 const MAX_ERROR = 200
@@ -118,9 +138,9 @@ function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
     case 'start_deadline':
       return `it could not be started within the start deadline${run?.error ? ` (${shortened(run.error)})` : ''}`
     case 'superseded':
-      return 'a later time took its place before it could start'
+      return `a later time took its place before it could start${run ? whatCame(run, time) : ''}`
     case 'canceled':
-      return by === null ? 'it was canceled before it started' : `${whoDid(by)} before it started`
+      return `${by === null ? 'it was canceled' : whoDid(by)} before it started${run ? whatCame(run, time) : ''}`
     case 'dst_gap':
       return 'the clocks skip that time'
     default:

@@ -1,3 +1,4 @@
+import { BelfryError } from '../errors.ts'
 import { jitterOf } from '../intake/jitter.ts'
 import { JOB_STATUS } from '../intake/job-row.sql.ts'
 import type { Calendar, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
@@ -5,8 +6,11 @@ import type { Instant } from '../runtime/clock.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { resolveSpec } from '../schedule/resolve-spec.ts'
 import type { Schedule } from '../schedule/schedule.ts'
+import { zoneOf } from '../schedule/zone.ts'
+import { withDaysAround } from './explain-days.ts'
 import type { Facts, JobChange, TimeDefinition } from './explain-facts.sql.ts'
 import type { Doer } from './explanation.ts'
+import type { Range } from './filter.ts'
 
 /** A definition for as long as it counted: from after the end of the one before up to and including `until`. */
 export interface InForce {
@@ -14,17 +18,39 @@ export interface InForce {
   until: Instant
   version: number
   /** Null: a one-off, or a definition that nobody has understood yet. */
-  readonly times: { spec: ResolvedSpec; schedule: Schedule } | null
+  readonly times: ReadTimes | UnreadableTimes | null
   /** How much later than its nominal time a run is due at most. */
   jitterMs: number
   maxRuns: number | null
 }
 
+export interface ReadTimes {
+  /** As it stands in the definition. */
+  given: ScheduleSpec
+  spec: ResolvedSpec
+  schedule: Schedule
+  /** Of many days only those around the question are in `schedule`; this knows all. */
+  whole(): Schedule
+}
+
+/** A schedule that could be read once: its calendar has changed, or the data of its zone. */
+export interface UnreadableTimes {
+  unreadable: string
+  timezone: string
+}
+
+export const readTimesOf = ({ times }: InForce): ReadTimes | null =>
+  times !== null && 'schedule' in times ? times : null
+
 /** What a calendar held before it was changed, oldest change first. */
 export interface CalendarChange {
   at: Instant
   name: string
-  before: Calendar | null
+  before: NamedCalendar | null
+}
+
+export interface NamedCalendar extends Calendar {
+  nameOf(date: string): string | null
 }
 
 export interface Calendars {
@@ -54,9 +80,9 @@ function namesIn(schedule: unknown): string[] {
 /**
  * Which definition counted when. A change acts from after its own instant: what was due by then was decided under what it
  * replaced. So the definition of an instant is what the first update at or after it replaced, or else the one there is.
- * A calendar that changes cuts a definition in two.
+ * A calendar that changes cuts a definition in two. With `asked`, only the days around it are read.
  */
-export function timelineOf(facts: Facts, jobId: string, calendars: Calendars): InForce[] {
+export function timelineOf(facts: Facts, jobId: string, calendars: Calendars, asked: Range | null): InForce[] {
   const updates = facts.changes.filter(({ action, before }) => action === 'update' && before !== null)
   const first = facts.version - facts.updates
   const definitions = [
@@ -71,7 +97,7 @@ export function timelineOf(facts: Facts, jobId: string, calendars: Calendars): I
     for (const end of [...cuts.map(({ at }) => at), until]) {
       if (end <= after) continue
       const calendarOf = (name: string) => calendarAt(calendars, name, end)
-      const times = once(() => (facts.isOneOff ? null : understood(definition.schedule, { jobId, calendarOf })))
+      const times = once(() => (facts.isOneOff ? null : understood(definition.schedule, { jobId, calendarOf }, asked)))
       stretches.push({
         after,
         until: end,
@@ -97,6 +123,12 @@ function once<Value>(make: () => Value): () => Value {
   }
 }
 
+/** What the day of a calendar was called at an instant, if that was another calendar than now. */
+export function formerNameOf(changes: readonly CalendarChange[], calendar: string, date: string, at: Instant) {
+  const next = changes.find((change) => change.name === calendar && change.at >= at)
+  return next?.before && { name: next.before.nameOf(date) }
+}
+
 /** One that is gone was named by no job that had a future. */
 const NO_DAYS: Calendar = { days: [], weekend: [] }
 
@@ -105,11 +137,27 @@ function calendarAt({ now, changes }: Calendars, name: string, until: Instant): 
   return next?.before ?? now.get(name) ?? NO_DAYS
 }
 
-/** A definition that SQL made is as somebody wrote it until it is planned. */
-function understood(schedule: unknown, at: Parameters<typeof resolveSpec>[1]): InForce['times'] {
+/** A definition that SQL made is as somebody wrote it until it is planned. Nothing that is stored makes a question fail. */
+function understood(schedule: unknown, at: Parameters<typeof resolveSpec>[1], asked: Range | null): InForce['times'] {
   if (typeof schedule !== 'object' || schedule === null) return null
-  const spec = resolveSpec(schedule as ScheduleSpec, at)
-  return { spec, schedule: compileSchedule(spec) }
+  const given = schedule as ScheduleSpec
+  try {
+    const spec = resolveSpec(given, at)
+    const whole = once(() => compileSchedule(spec))
+    return { given, spec, schedule: asked === null ? whole() : compileSchedule(withDaysAround(spec, asked)), whole }
+  } catch (error) {
+    const unreadable = error instanceof BelfryError ? error.message : 'it is not written as a schedule is'
+    return { unreadable, timezone: isZone(given.timezone) ? given.timezone : 'UTC' }
+  }
+}
+
+function isZone(name: unknown): boolean {
+  try {
+    zoneOf(name as string)
+    return true
+  } catch {
+    return false
+  }
 }
 
 export function inForceAt(timeline: readonly InForce[], at: Instant): InForce {

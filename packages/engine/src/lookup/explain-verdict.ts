@@ -3,9 +3,18 @@ import { FAILURE_CLASS, nameOf, OUTCOME, RUN_STATE, SKIP_REASON } from '../job/s
 import { dueOf } from '../promotion/due.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import { whyNot } from '../schedule/why-not.ts'
 import type { EndedAttempt, Facts, LiveRun, SkipFact } from './explain-facts.sql.ts'
-import { cancelOf, type InForce, inForceAt, type Pause, pauseAt, pausesOf } from './explain-timeline.ts'
+import { type Rule, ruleAgainst } from './explain-rule.ts'
+import {
+  type CalendarChange,
+  cancelOf,
+  type InForce,
+  inForceAt,
+  type Pause,
+  pauseAt,
+  pausesOf,
+  readTimesOf,
+} from './explain-timeline.ts'
 import type { Doer, Reason, Verdict } from './explanation.ts'
 
 /** What is known without asking further; sentences and look-ups come after it. */
@@ -21,8 +30,8 @@ export interface Judgement {
   attempts: readonly EndedAttempt[]
   skip: Pick<SkipFact, 'from' | 'to' | 'count'> & { decidedAt: Instant | null }
   by: Doer | null
-  /** Which rule of the schedule, in words. */
-  rule: string | null
+  /** Which rule of the schedule. */
+  rule: Pick<Rule, 'message' | 'day'> | null
   nearest: { before: Instant | null; after: Instant | null } | null
   /** The run that a blocked one waits for. */
   behind: Instant | null
@@ -31,6 +40,9 @@ export interface Judgement {
 export interface Known {
   facts: Facts
   timeline: readonly InForce[]
+  calendarChanges: readonly CalendarChange[]
+  /** Only the days of calendars around what was asked about have been read. */
+  hasManyDays: boolean
   created: Instant
   now: Instant
   /** What ended before this is forgotten. */
@@ -39,6 +51,8 @@ export interface Known {
 
 /** How far back the fire time before an instant is looked for. */
 const NEARBY_MS = 400 * DAY_MS
+/** Of a job that may run more often than this, nobody counts when it has. */
+const MAX_COUNTED = 10_000
 const NO_SKIP = { from: 0, to: 0, count: null, decidedAt: null }
 
 /**
@@ -71,7 +85,7 @@ export function judge(at: Instant, known: Known): Judgement {
   return judgeUnrecorded(blank, known)
 }
 
-const fires = ({ times }: InForce, at: Instant): boolean => times?.schedule.next(at - 1) === at
+const fires = (inForce: InForce, at: Instant): boolean => readTimesOf(inForce)?.schedule.next(at - 1) === at
 
 function judgeLive(blank: Judgement, live: LiveRun, facts: Facts): Judgement {
   const found = { ...blank, live, dueAt: live.dueAt }
@@ -97,7 +111,9 @@ function judgeEnded(blank: Judgement): Judgement {
   const last = blank.attempts.at(-1) as EndedAttempt
   const wasPerformed = blank.attempts.some(({ number, outcome }) => number > 0 && outcome !== OUTCOME.skipped)
   if (wasPerformed) return { ...blank, verdict: 'ran', reason: null, dueAt: last.dueAt }
-  const reason = last.outcome === OUTCOME.canceled ? 'canceled' : 'start_deadline'
+  // Both are skipped, and were never begun; which of them it was is in the words of whoever ended it.
+  const unrun = last.error?.startsWith('superseded') ? 'superseded' : 'start_deadline'
+  const reason = last.outcome === OUTCOME.canceled ? 'canceled' : unrun
   return { ...blank, verdict: 'skipped', reason, dueAt: last.dueAt, skip: { ...NO_SKIP, decidedAt: last.finishedAt } }
 }
 
@@ -126,10 +142,13 @@ function judgeUnrecorded(blank: Judgement, known: Known): Judgement {
       by: pausesOf(facts).at(-1)?.by ?? null,
     }
   }
-  const rule = whyNot(times.spec, at)
+  if ('unreadable' in times) {
+    const rule = { message: times.unreadable, day: null }
+    return { ...blank, nominalAt: null, reason: 'schedule_unreadable', rule }
+  }
+  const rule = ruleAgainst(times, at)
   const isOver = cancel !== null && at > cancel.at.getTime()
-  if (rule !== null)
-    return { ...never, nominalAt: null, reason: rule.rule, rule: rule.message, nearest: nearestOf(known, at) }
+  if (rule !== null) return { ...never, nominalAt: null, reason: rule.rule, rule, nearest: nearestOf(known, at) }
   if (isOver) return { ...never, reason: cancel.wasCompleted ? overBy(blank) : 'canceled', by: cancel }
   const pause = pauseAt(pausesOf(facts), at)
   if (pause) return judgePaused(blank, pause, now)
@@ -159,8 +178,10 @@ function judgeDue(blank: Judgement, { facts, now }: Known): Judgement {
   if (timer === null || timer.nominalAt === null) return { ...blank, verdict: 'waiting', reason: 'not_planned' }
   const dueAt = dueIn(blank, at)
   const left = timer.remainingRuns
-  if (at >= timer.nominalAt && left !== null && inForce.times) {
-    const before = inForce.times.schedule.count(timer.nominalAt - 1, at - 1, left)
+  const times = readTimesOf(inForce)
+  if (at >= timer.nominalAt && left !== null && times) {
+    const schedule = timer.nominalAt >= at - NEARBY_MS ? times.schedule : times.whole()
+    const before = schedule.count(timer.nominalAt - 1, at - 1, Math.min(left, MAX_COUNTED))
     if (before >= left) return { ...blank, verdict: 'never', reason: 'max_runs' }
   }
   if (at > now) return { ...blank, verdict: 'will_run', reason: null, dueAt }
@@ -168,8 +189,10 @@ function judgeDue(blank: Judgement, { facts, now }: Known): Judgement {
   return { ...blank, verdict: 'waiting', reason: dueAt > now ? 'jitter' : 'not_promoted', dueAt }
 }
 
-const dueIn = ({ inForce }: Judgement, at: Instant): Instant =>
-  inForce.times === null ? at : dueOf(at, inForce.jitterMs, inForce.times.schedule)
+function dueIn({ inForce }: Judgement, at: Instant): Instant {
+  const times = readTimesOf(inForce)
+  return times === null ? at : dueOf(at, inForce.jitterMs, times.schedule)
+}
 
 function judgeOneOff(blank: Judgement, { facts, now }: Known): Judgement {
   const { timer } = facts
@@ -190,8 +213,10 @@ function judgeOneOff(blank: Judgement, { facts, now }: Known): Judgement {
 
 /** The fire times around an instant, as the definition of that time has them, since the job was created. */
 function nearestOf({ timeline, created }: Known, at: Instant): Judgement['nearest'] {
-  const { times } = inForceAt(timeline, Math.max(at, created))
+  const times = readTimesOf(inForceAt(timeline, Math.max(at, created)))
   if (times === null) return null
   const before = at <= created ? null : times.schedule.latest(at - 1, Math.max(created, at - NEARBY_MS) - 1)
-  return { before, after: times.schedule.next(Math.max(at, created - 1)) }
+  const after = times.schedule.next(Math.max(at, created - 1))
+  if (after !== null && after < at + NEARBY_MS) return { before, after }
+  return { before, after: times.whole().next(Math.max(at, created - 1)) }
 }

@@ -4,10 +4,10 @@ import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { localTimeOf } from '../schedule/local-time.ts'
 import type { Queryable } from '../store/database.ts'
-import { canceledBy, overlappedWith } from './explain-doers.sql.ts'
+import { canceledBy, overlappedWith, readDayName } from './explain-doers.sql.ts'
 import type { EndedAttempt } from './explain-facts.sql.ts'
 import { sentenceOf } from './explain-sentence.ts'
-import { doerOf } from './explain-timeline.ts'
+import { doerOf, formerNameOf, type InForce, readTimesOf } from './explain-timeline.ts'
 import type { Judgement, Known } from './explain-verdict.ts'
 import { type ReadyWait, readReadyWait } from './explain-waits.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
@@ -37,7 +37,7 @@ export async function explanationsOf(
 ): Promise<Explanation[]> {
   const { db } = deps
   const shard = shardOfJob(jobId)
-  const [overlaps, cancels, queued, circuit] = await Promise.all([
+  const [overlaps, cancels, queued, circuit, days] = await Promise.all([
     overlappedWith(
       db,
       { shard, jobId },
@@ -48,6 +48,7 @@ export async function explanationsOf(
     cancelsOf(deps, jobId, known, judgements),
     queuedOf(deps, known.now, judgements),
     circuitOf(deps, known, judgements),
+    dayNamesOf(deps, known, judgements),
   ])
   return judgements.map((judged) => {
     const overlap = overlaps.get(judged.at)
@@ -55,12 +56,10 @@ export async function explanationsOf(
     const overlappedRun = overlap === undefined ? null : runIdOf(jobId, overlap)
     const waits = waitsOf(jobId, judged, queued.get(judged.at) ?? null, circuit)
     const isPaused = judged.reason === 'ready' && waits?.queuePause != null
-    return explanationOf(
-      jobId,
-      { ...judged, by, reason: isPaused ? 'queue_paused' : judged.reason },
-      waits,
-      overlappedRun,
-    )
+    return explanationOf(jobId, { ...judged, by, reason: isPaused ? 'queue_paused' : judged.reason }, waits, {
+      overlapped: overlappedRun,
+      dayName: days.get(judged.at) ?? null,
+    })
   })
 }
 
@@ -116,6 +115,23 @@ async function circuitOf(
   return open && { origin, until: new Date(open.probeAt), reason: open.reason }
 }
 
+/** What the excluded days are called in their calendars. */
+async function dayNamesOf(
+  { db, tenantId }: ExplainDeps,
+  { calendarChanges }: Known,
+  judgements: readonly Judgement[],
+): Promise<Map<Instant, string>> {
+  const found = new Map<Instant, string>()
+  for (const { at, rule } of judgements) {
+    if (!rule?.day) continue
+    const { calendar, date } = rule.day
+    const former = formerNameOf(calendarChanges, calendar, date, at)
+    const { name } = former ?? { name: await readDayName(db, tenantId, calendar, date) }
+    if (name !== null) found.set(at, name)
+  }
+  return found
+}
+
 function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, circuit: Circuit): Waits | null {
   const { verdict, live, dueAt, attempts, behind } = judged
   if (verdict !== 'waiting') return null
@@ -142,9 +158,20 @@ function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, cir
   }
 }
 
-function explanationOf(jobId: string, judged: Judgement, waits: Waits | null, overlapped: string | null): Explanation {
-  const { at, nominalAt, verdict, reason, inForce, dueAt, skip, by, nearest, rule } = judged
-  const spec = inForce.times?.spec ?? UTC
+interface LookedUp {
+  overlapped: string | null
+  dayName: string | null
+}
+
+function explanationOf(
+  jobId: string,
+  judged: Judgement,
+  waits: Waits | null,
+  { overlapped, dayName }: LookedUp,
+): Explanation {
+  const { at, nominalAt, verdict, reason, inForce, dueAt, skip, by, nearest } = judged
+  const spec = readTimesOf(inForce)?.spec ?? { ...UTC, timezone: unreadableZoneOf(inForce) }
+  const rule = judged.rule && `${judged.rule.message}${dayName === null ? '' : ` (${dayName})`}`
   const found = {
     jobId,
     at: new Date(at),
@@ -172,6 +199,9 @@ function explanationOf(jobId: string, judged: Judgement, waits: Waits | null, ov
   }
   return { ...found, sentence: sentenceOf({ ...found, rule }) }
 }
+
+const unreadableZoneOf = ({ times }: InForce): string =>
+  times !== null && 'unreadable' in times ? times.timezone : UTC.timezone
 
 function explainedRunOf(jobId: string, { at, live, attempts }: Judgement): ExplainedRun {
   const last = attempts.at(-1)

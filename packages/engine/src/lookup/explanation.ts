@@ -12,7 +12,7 @@ export type Reason =
   | SkipReason
   | WhyNot['rule']
   | ('max_runs' | 'one_off' | 'not_created' | 'canceled' | 'completed')
-  | ('history_expired' | 'nothing_recorded')
+  | ('history_expired' | 'nothing_recorded' | 'schedule_unreadable')
 
 /** Somebody's change that is the reason: a pause, a cancel. */
 export interface Doer {
