@@ -26,14 +26,10 @@ interface Compiled {
 }
 
 /** Before there was a run. Of a recurring job, the times after an instant. */
-export function describeWhen(
-  when: When,
-  compiled: Compiled | null,
-  { after, count = USUAL_TIMES }: { after: Instant; count?: number },
-): Description {
+export function describeWhen(when: When, compiled: Compiled | null, { after }: { after: Instant }): Description {
   if (when.kind === 'now') return NOW
   if (when.kind === 'once') return describeOnce(when.at, when.words?.timezone ?? 'UTC', 'to come')
-  const most = Math.min(count, when.maxRuns ?? count)
+  const most = Math.min(USUAL_TIMES, when.maxRuns ?? USUAL_TIMES)
   const times = compiled === null ? [] : fireTimes(compiled, { after, count: most })
   return describeRecurring(when.schedule, when.maxRuns, times)
 }

@@ -33,9 +33,18 @@ function ruleOf(spec: ResolvedSpec, from: Instant): Complaint | null {
   return { path: 'cron' in spec ? 'cron' : 'every', message: 'never fires' }
 }
 
-/** Throws what `whyNever` says, if it does. */
+/** What a schedule holds is read, hashed and stored as a whole. */
+const MAX_EXCLUDED_DAYS = 20_000
+
+function tooManyDays({ exclude = [] }: ResolvedSpec): Complaint | null {
+  const days = exclude.reduce((sum, one) => sum + ('days' in one ? one.days.length : 1), 0)
+  if (days <= MAX_EXCLUDED_DAYS) return null
+  return { path: 'exclude', message: `leaves out ${days} days, and at most ${MAX_EXCLUDED_DAYS} are possible` }
+}
+
+/** Throws what `whyNever` says, if it does, and refuses more excluded days than a schedule can hold. */
 export function mustFire(spec: ResolvedSpec, from: Instant): void {
-  const complaint = whyNever(spec, from)
+  const complaint = tooManyDays(spec) ?? whyNever(spec, from)
   if (complaint !== null) throw refusal(complaint)
 }
 

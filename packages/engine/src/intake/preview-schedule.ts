@@ -2,10 +2,12 @@ import { isJobId } from '../job/ids.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { MAX_DURATION_MS } from '../schedule/duration.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { type Description, describeWhen } from './describe-when.ts'
+import { type Description, describeRecurring, describeWhen } from './describe-when.ts'
 import type { JobInput } from './job-input.ts'
 import { neverFires } from './never-fires.ts'
+import { previewTimes } from './preview-times.ts'
 import { type CalendarReader, calendarsOf, hasHash, NO_JOB, resolveFor } from './resolve-when.ts'
 import { readInstant } from './understand-bounds.ts'
 import { Complaints, isRecord, join, readInteger } from './understand-fields.ts'
@@ -51,16 +53,23 @@ export async function previewSchedule(
   }
   const { when } = understandWhen(complaints, fields, { now: asked })
   if (complaints.list.length > 0) throw complaints.error('invalid_job')
-  if (when.kind !== 'recurring') return describeWhen(when, null, { after, count: most })
+  if (when.kind !== 'recurring') return describeWhen(when, null, { after })
   const calendars = await deps.calendars.read(tenantId, calendarsOf(when))
   const spec = resolveFor(when.schedule, {
     jobId: (jobId as string | undefined) ?? NO_JOB,
     calendars,
     from: after + 1,
   })
-  const preview = describeWhen(when, { spec, schedule: compileSchedule(spec) }, { after, count: most })
-  if (preview.times.length === 0) throw neverFires(spec, after + 1)
-  return jobId === undefined && hasHash(when.schedule) ? { ...preview, note: MADE_UP } : preview
+  const { times, note } = await previewTimes(
+    deps.clock,
+    { spec, schedule: compileSchedule(spec) },
+    { after, until: asked + MAX_DURATION_MS, count: Math.min(most, when.maxRuns ?? most) },
+  )
+  if (times.length === 0) throw neverFires(spec, after + 1)
+  const madeUp = jobId === undefined && hasHash(when.schedule) ? MADE_UP : null
+  const notes = [madeUp, note].filter((one) => one !== null)
+  const preview = describeRecurring(when.schedule, when.maxRuns, times)
+  return notes.length === 0 ? preview : { ...preview, note: notes.join('; ') }
 }
 
 function readFields(complaints: Complaints, input: unknown): Record<string, unknown> {

@@ -7,6 +7,7 @@ import { readInstant } from './understand-bounds.ts'
 import { type Complaints, isRecord, readChoice, readRecord, readWord } from './understand-fields.ts'
 
 const MAX_EXCLUSIONS = 100
+const MAX_CALENDARS = 10
 const DATE = /^\d{4}-\d\d-\d\d$/
 const FIELDS = ['from', 'to', 'cron', 'calendar'] as const
 const FORMS = '"2026-12-25", { from, to }, { cron } or { calendar }'
@@ -44,6 +45,10 @@ function readList(complaints: Complaints, value: unknown, now: Instant): Exclusi
   for (const [index, item] of value.entries()) {
     const exclusion = readOne(complaints, `exclude[${index}]`, item, now)
     if (exclusion !== undefined) list.push(exclusion)
+  }
+  const calendars = list.filter((one) => 'calendar' in one).length
+  if (calendars > MAX_CALENDARS) {
+    complaints.add('exclude', `must name at most ${MAX_CALENDARS} calendars, not ${calendars}: one may hold all days`)
   }
   return list
 }

@@ -192,6 +192,11 @@ const cases: [job: object, path: string, message: string, suggestion?: string][]
   [{ cron: '@daily', exclude: '2026-12-25' }, 'exclude', 'must be a list', '["2026-12-25"]'],
   [{ cron: '@daily', exclude: { calendar: 'a' } }, 'exclude', 'must be a list'],
   [{ cron: '@daily', exclude: Array.from({ length: 101 }, () => '2026-12-25') }, 'exclude', 'at most 100, not 101'],
+  [
+    { cron: '@daily', exclude: Array.from({ length: 11 }, (_, i) => ({ calendar: `c${i}` })) },
+    'exclude',
+    'at most 10 calendars, not 11',
+  ],
   [{ cron: '@daily', exclude: ['2026-02-30'] }, 'exclude[0]', '"2026-02-30" is a day that does not exist'],
   [{ cron: '0 0 H(29-31) 2 *' }, 'cron', '"0 0 H(29-31) 2 *" would never fire for some jobs'],
   [{ cron: '0 0 H(25-30) H(1-3) *' }, 'cron', 'would never fire for some jobs'],

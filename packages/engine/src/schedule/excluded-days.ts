@@ -17,7 +17,7 @@ export class ExcludedDays {
   readonly #weekend: Bits
 
   constructor(ranges: readonly DayRange[], weekend: Bits) {
-    this.#ranges = merged(ranges)
+    this.#ranges = mergedRanges(ranges)
     this.#weekend = weekend
   }
 
@@ -87,7 +87,8 @@ export class ExcludedDays {
   }
 }
 
-function merged(ranges: readonly DayRange[]): readonly DayRange[] {
+/** In order, and neither touching nor overlapping. */
+export function mergedRanges(ranges: readonly DayRange[]): readonly DayRange[] {
   const result: DayRange[] = []
   for (const range of [...ranges].sort((one, other) => one.from - other.from)) {
     const last = result.at(-1)

@@ -3,7 +3,7 @@ import { type CalendarDay, parseDay } from './calendar-day.ts'
 import type { InstantRange } from './closed-instants.ts'
 import { CronPattern } from './cron-pattern.ts'
 import { canonicalCron } from './cron-text.ts'
-import { type DayRange, ExcludedDays } from './excluded-days.ts'
+import { type DayRange, ExcludedDays, mergedRanges } from './excluded-days.ts'
 import { notUnderstood, shown } from './not-understood.ts'
 
 export interface Excluded {
@@ -14,9 +14,24 @@ export interface Excluded {
 
 const NOTHING: Excluded = { days: new ExcludedDays([], 0), patterns: [], instants: [] }
 
+type Exclusions = readonly (ResolvedExclusion | Exclusion)[]
+
+/** Lists are never changed once they are made, and calendars may hold thousands of days: each is read once. */
+const knownLists = new WeakMap<Exclusions, Excluded>()
+const knownDays = new WeakMap<readonly string[], readonly DayRange[]>()
+
 /** Everything that a schedule leaves out. Throws for days that do not exist, and for ranges that run backwards. */
-export function readExclusions(exclude: readonly (ResolvedExclusion | Exclusion)[] | undefined): Excluded {
+export function readExclusions(exclude: Exclusions | undefined): Excluded {
   if (exclude === undefined || exclude.length === 0) return NOTHING
+  let known = knownLists.get(exclude)
+  if (known === undefined) {
+    known = readList(exclude)
+    knownLists.set(exclude, known)
+  }
+  return known
+}
+
+function readList(exclude: Exclusions): Excluded {
   const ranges: DayRange[] = []
   const patterns: CronPattern[] = []
   const instants: InstantRange[] = []
@@ -26,11 +41,20 @@ export function readExclusions(exclude: readonly (ResolvedExclusion | Exclusion)
     if ('cron' in one) patterns.push(excludedPattern(one.cron))
     else if ('fromAt' in one) instants.push(readInstantRange(one))
     else if ('days' in one) {
-      ranges.push(...one.days.map((text) => oneDay(parseDay(text))))
+      for (const range of daysOf(one.days)) ranges.push(range)
       for (const weekday of one.weekend) weekend |= 1 << weekday
     } else ranges.push('date' in one ? oneDay(parseDay(one.date)) : readDayRange(one))
   }
   return { days: new ExcludedDays(ranges, weekend), patterns, instants }
+}
+
+function daysOf(days: readonly string[]): readonly DayRange[] {
+  let ranges = knownDays.get(days)
+  if (ranges === undefined) {
+    ranges = mergedRanges(days.map((text) => oneDay(parseDay(text))))
+    knownDays.set(days, ranges)
+  }
+  return ranges
 }
 
 /** An expression of five fields leaves out whole minutes, one of six seconds. */

@@ -63,8 +63,15 @@ export function canonicalSchedule(spec: ResolvedSpec): string {
   return JSON.stringify({ every, timezone, anchor, endAt, count, exclude, onExcluded, catchUp })
 }
 
+/** Of what holds the days of calendars, which `resolveSpec` makes and nobody changes: long texts, asked for several times. */
+const knownIds = new WeakMap<ResolvedSpec, string>()
+
 export function scheduleId(spec: ResolvedSpec): string {
-  return hash64(canonicalSchedule(spec))
+  const known = knownIds.get(spec)
+  if (known !== undefined) return known
+  const id = hash64(canonicalSchedule(spec))
+  if (spec.exclude?.some((one) => 'days' in one)) knownIds.set(spec, id)
+  return id
 }
 
 /** The order of expressions does not matter, and a list of one is that one. */
@@ -86,7 +93,13 @@ function canonicalExclusion(one: ResolvedExclusion): ResolvedExclusion {
   if ('cron' in one) return { cron: one.cron }
   if ('fromAt' in one) return { fromAt: one.fromAt, toAt: one.toAt }
   if ('from' in one) return { from: one.from, to: one.to }
-  return { days: [...new Set(one.days)].sort(), weekend: [...new Set(one.weekend)].sort() }
+  return { days: canonicalDays(one.days), weekend: [...new Set(one.weekend)].sort() }
+}
+
+/** A calendar is stored in order, and there is nothing to do then. */
+function canonicalDays(days: readonly string[]): readonly string[] {
+  const isInOrder = days.every((day, index) => index === 0 || (days[index - 1] as string) < day)
+  return isInOrder ? days : [...new Set(days)].sort()
 }
 
 function canonicalCatchUp({ policy, windowMs, max }: CatchUp): CatchUp | undefined {
