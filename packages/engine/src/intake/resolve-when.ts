@@ -1,6 +1,7 @@
 import { BelfryError } from '../errors.ts'
 import type { Calendar, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { hasHashes } from '../schedule/hashed-field.ts'
 import { shown } from '../schedule/not-understood.ts'
 import { resolveSpec } from '../schedule/resolve-spec.ts'
@@ -50,8 +51,33 @@ export function resolveFor(
   if (alone !== null) return alone
   mustBeThere(schedule, calendars)
   const spec = resolveSpec(schedule, { jobId, calendarOf: (name) => calendars.get(name) })
-  mustFire(spec, from)
+  try {
+    mustFire(spec, from)
+  } catch (error) {
+    throw error instanceof BelfryError && error.code === 'invalid_argument' ? inField(spec, error) : error
+  }
   return spec
+}
+
+/** What proved right with the days and numbers of another job may be wrong with those of this one; says in which field. */
+function inField(spec: ResolvedSpec, { message }: BelfryError): BelfryError {
+  const path = 'cron' in spec ? cronPath(spec.cron) : 'every'
+  return new BelfryError('invalid_job', `${path}: ${message}`, { complaints: [{ path, message }] })
+}
+
+function cronPath(cron: string | readonly string[]): string {
+  if (typeof cron === 'string') return 'cron'
+  const wrong = cron.findIndex((one) => !isPossible(one))
+  return wrong < 0 ? 'cron' : `cron[${wrong}]`
+}
+
+function isPossible(cron: string): boolean {
+  try {
+    compileSchedule({ cron, timezone: 'UTC' })
+    return true
+  } catch {
+    return false
+  }
 }
 
 function mustBeThere({ exclude = [] }: ScheduleSpec, calendars: CalendarMap): void {

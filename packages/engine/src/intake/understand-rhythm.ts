@@ -69,9 +69,14 @@ export function readEvery(complaints: Complaints, value: unknown): Rhythm {
   return { field: 'every', beat: { every }, ...bounds }
 }
 
-/** Words that mean more than one time. */
-export function rhythmOfWords(text: string, understood: UnderstoodText & { kind: 'recurring' }): Rhythm {
+/** Words that mean more than one time. Each of them may be understood, and together they may still name no day. */
+export function rhythmOfWords(
+  complaints: Complaints,
+  text: string,
+  understood: UnderstoodText & { kind: 'recurring' },
+): Rhythm {
   const { cron, every, startAt, endAt, maxRuns } = understood
+  complaints.read('when', () => cron?.filter((one) => !proven.has(one)).map(proveCron))
   // Where an interval starts is said in one way or another; a startAt beside it says it better.
   const says = (['startAt', 'endAt', 'maxRuns'] as const).filter(
     (bound) => understood[bound] !== undefined && !(bound === 'startAt' && every !== null),

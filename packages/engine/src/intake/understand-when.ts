@@ -123,7 +123,7 @@ function understandWords(
       : complaints.read('when', () => readWhen(text, { now, timezone }))
   if (understood === undefined) return NOW
   if (understood.kind === 'recurring') {
-    return understandRecurring(complaints, job, rhythmOfWords(text, understood), { now, anchor: now })
+    return understandRecurring(complaints, job, rhythmOfWords(complaints, text, understood), { now, anchor: now })
   }
   complainAboutRecurring(complaints, job)
   const at = withinReach(complaints, 'when', understood.at, now) ?? now
