@@ -145,10 +145,11 @@ export class Engine {
     const known = { definitions: new Definitions(db), receipts: this.#receipts, schedules, calendars, registry }
     const ground = { db, clock, random, logger, shards, leaseMs, cancelGraceMs, wakeups, turns, stopping, ...known }
     const onGone = (jobId: string) => this.blockedWaker.look(jobId)
+    const onBlocked = (jobId: string) => this.blockedWaker.expects(jobId)
     this.finisher = new Finisher(
       {
         ...ground,
-        onGone,
+        onGone: (jobId, definitionJson) => this.blockedWaker.ended(jobId, definitionJson),
         onEnded: (jobId) => this.backfiller.ended(jobId),
         ensurePartitions: () => this.partitioner.ensure(),
       },
@@ -165,8 +166,8 @@ export class Engine {
     const vaultKey = deps.vaultKey ?? random.bytes(KEY_BYTES)
     this.remote = new RemoteWorkers({ ...base, vaultKey, onNewWorker: () => this.#remoteLoop.wake() })
     this.intake = new Intake(base)
-    this.jobChanges = new JobChanges(base)
-    this.runChanges = new RunChanges({ ...base, onGone })
+    this.jobChanges = new JobChanges({ ...base, onBlocked })
+    this.runChanges = new RunChanges({ ...base, onGone, onBlocked })
     this.backfills = new Backfills({ ...base, historyDays: deps.historyDays })
     this.backfiller = new Backfiller({ ...base, historyDays: deps.historyDays })
     this.reader = new TimerReader({ db, clock, onRead: () => this.#wakePromoters() })

@@ -1,7 +1,6 @@
 import { lookAtLeases } from '../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, isPacked, type PackedLease, runKey } from '../leases/lease.ts'
 import type { Receipts } from '../leases/receipts.sql.ts'
-import { mayHaveBlocked } from '../ready/blocked-waker.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
@@ -36,7 +35,7 @@ export interface FinisherDeps {
   receipts: Receipts
   logger: Logger
   /** A run of the job is gone, for which another may have waited. */
-  onGone(jobId: string): void
+  onGone(jobId: string, definitionJson: string | null | undefined): void
   /** Makes the partition that a finish did not find. */
   ensurePartitions(): Promise<void>
   /** A run of the job is over, and committed. */
@@ -69,7 +68,7 @@ export class Finisher {
   /** The run was ended by somebody else: in its handler's own transaction. */
   gone(fence: Fence): void {
     this.#deps.onEnded(fence.jobId)
-    if (mayHaveBlocked(fence.definition)) this.#deps.onGone(fence.jobId)
+    this.#deps.onGone(fence.jobId, fence.definition)
   }
 
   /** Ends when all that was pushed has been settled. */

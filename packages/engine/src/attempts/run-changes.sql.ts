@@ -55,6 +55,8 @@ export interface RunChangesDeps {
   cancelGraceMs: number
   /** A run of the job is gone, for which another may have waited. */
   onGone(jobId: string): void
+  /** A run of the job is about to wait for another. */
+  onBlocked(jobId: string): void
 }
 
 /** What people do to single runs: cancel them, or open a dead one again. Each writes down who did it (`by`). */
@@ -120,6 +122,7 @@ export class RunChanges {
         state,
       ])
       if (row) {
+        if (isBlocked) this.#deps.onBlocked(run.jobId)
         const [queueId, priority, delivery, turn, tenantId] = row
         const after = dueAt === null ? undefined : { dueAt: new Date(dueAt).toISOString() }
         await record(tx, { tenantId, runId, action: 'retry', by, after, at: now })

@@ -20,7 +20,7 @@ async function setup() {
   const db = new Database({ connection: inject('postgres'), schema, maxConnections: 1, logger: silentLogger })
   onTestFinished(() => db.close())
   /** Ends of its first runs, a second apart, the newest first in the table. */
-  const ended = (runs: number, { times = 1, cause = CAUSE.schedule, final = true } = {}) =>
+  const ended = (runs: number, { times = 1, cause = CAUSE.schedule as number, final = true } = {}) =>
     query(
       `insert into attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final)
        select at, at, at + n * interval '1 hour', $2, 1, 1, 1, n, ${job.shard}, ${OUTCOME.succeeded}, ${cause}, true, ${final}

@@ -37,6 +37,8 @@ export interface JobChangesDeps extends DecideDeps, ReplanUpdatedDeps {
   wakeups: Wakeups
   shards: number
   cancelGraceMs: number
+  /** A run of the job is about to wait for another. */
+  onBlocked(jobId: string): void
 }
 
 /** What becomes of the nominal times that fell into a pause. */
@@ -255,7 +257,8 @@ export class JobChanges {
         if (born.length === 0) throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
         if (payloadJson !== null) await putRunPayload(tx, run, payloadJson)
         await writeTimer(tx, { ...at, lastTriggerAt: nominalAt })
-        if (!isBlocked) ready.push(run)
+        if (isBlocked) this.#deps.onBlocked(jobId)
+        else ready.push(run)
         const runId = runIdOf(jobId, nominalAt)
         await record('trigger', undefined, { runId, ...(overlap === null ? {} : { overlap }) })
         return { runId, status: isBlocked ? ('blocked' as const) : ('ready' as const) }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { runIdOf } from '../../src/job/ids.ts'
 import { type Overlap, RUN_STATE, SKIP_REASON } from '../../src/job/states.ts'
 import { MINUTE, type Node, START, setup } from './setup.ts'
 
@@ -10,12 +11,12 @@ async function begun(overlap: Overlap, more: object = {}) {
   const t = await setup()
   const [a, b] = [await t.startNode(), await t.startNode()]
   const { jobId } = await a.jobs.create({ ...EVERY_TEN, overlap, timeout: '1d', ...more })
-  const ends: (() => void)[] = []
+  const ends: ((error?: Error) => void)[] = []
   const started: Date[] = []
   const handler = (run: { nominalAt: Date }) =>
-    new Promise<void>((resolve) => {
+    new Promise<void>((resolve, reject) => {
       started.push(run.nominalAt)
-      ends.push(resolve)
+      ends.push((error) => (error ? reject(error) : resolve()))
     })
   await a.handle('reports', handler)
   /** As if the pulse had told of the timer. */
@@ -41,8 +42,8 @@ async function begun(overlap: Overlap, more: object = {}) {
       (nominal_at.getTime() - START) / MINUTE,
       Object.keys(RUN_STATE)[state],
     ])
-  const finish = async () => {
-    ends.shift()?.()
+  const finish = async (error?: Error) => {
+    ends.shift()?.(error)
     await a.engine.handlers.settled()
   }
   const wake = (node: Node) => node.engine.blockedWaker.runOnce()
@@ -82,6 +83,38 @@ test('a time that is decided just after the end of the live run waits for nobody
   await ending
   expect((await t.wake(t.a)).woken).toBe(1)
   expect(await t.states()).toEqual([[20, 'ready']])
+})
+
+test('a trigger that waits by a policy of its own is woken by the end of the live run, without the sweep', async () => {
+  const t = await begun('skip')
+  expect((await t.a.jobs.trigger(t.jobId, { overlap: 'buffer_all' })).status).toBe('blocked')
+  t.a.clock.advance(1)
+  expect((await t.a.jobs.trigger(t.jobId, { overlap: 'buffer_all' })).status).toBe('blocked')
+  await t.finish()
+  expect((await t.wake(t.a)).woken).toBe(1)
+  await t.a.claim('reports')
+  await t.finish()
+  expect((await t.wake(t.a)).woken).toBe(1)
+  await t.a.claim('reports')
+  await t.finish()
+  // Nothing waits any more: one look found that out, and nothing is looked at after the next run.
+  expect(await t.wake(t.a)).toEqual({ waitMs: 1_000, woken: 0 })
+  expect(await t.states()).toEqual([])
+})
+
+test('a run that was opened again and waits is woken by the end of the live run, without the sweep', async () => {
+  const t = await begun('skip', { retry: { maxAttempts: 1 } })
+  await t.finish(new Error('down'))
+  await t.come(t.a, 10)
+  await t.a.promote()
+  await new Promise((resolve) => setImmediate(resolve))
+  await t.a.runs.retry(runIdOf(t.jobId, nominal(10).getTime()))
+  expect(await t.states()).toEqual([
+    [10, 'blocked'],
+    [20, 'leased'],
+  ])
+  await t.finish()
+  expect((await t.wake(t.a)).woken).toBe(1)
 })
 
 test.each<Overlap>(['buffer_one', 'buffer_latest', 'buffer_all', 'cancel_running'])(
