@@ -73,3 +73,8 @@ test('a job cannot leave out more than 20,000 days', async () => {
   )
   expect((await preview({ cron: '@daily', exclude: exclude('abcd') }, { calendars })).times).toHaveLength(5)
 })
+
+test('an exclusion with seconds leaves out seconds, also second 0', async () => {
+  const { times } = await preview({ cron: '*/20 * * * * *', exclude: [{ cron: '0 * * * * *' }], count: 3 })
+  expect(times.map(({ utc }) => utc.slice(11))).toEqual(['00:00:20Z', '00:00:40Z', '00:01:20Z'])
+})

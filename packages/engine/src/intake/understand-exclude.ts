@@ -111,7 +111,9 @@ function readDate(text: string): string {
 function fixedCron(value: unknown): string {
   const cron = canonicalCron(value)
   if (cron.includes('H')) throw notUnderstood('cannot hold H: what is left out is the same for all jobs')
-  return cron
+  // Second 0 alone is not the whole minute, which five fields leave out.
+  const isSecond = String(value).trim().split(/\s+/).length === 6
+  return isSecond && cron.split(' ').length === 5 ? `0 ${cron}` : cron
 }
 
 /** What a change of the clocks does to a cron. */

@@ -1,4 +1,5 @@
 import { type Bits, hasBit } from './bits.ts'
+import { daysInMonth } from './calendar-day.ts'
 import type { CronPattern } from './cron-pattern.ts'
 import { DAY_MS } from './duration.ts'
 import { ExcludedDays } from './excluded-days.ts'
@@ -7,9 +8,9 @@ import type { LocalTime } from './zone.ts'
 
 /**
  * Weekdays and dates come together again within 40 years (29 February on a Sunday is the rarest). So what nothing is left
- * of in the 100 years beyond the last day that is named, nothing is ever left of.
+ * of in the 41 years beyond the last day that is named, nothing is ever left of.
  */
-const SEARCH_MS = 36_525 * DAY_MS
+const SEARCH_MS = 41 * 366 * DAY_MS
 const MAX_LISTS = 256
 const NO_PATTERNS: readonly CronPattern[] = []
 
@@ -17,7 +18,9 @@ const NO_PATTERNS: readonly CronPattern[] = []
 export class ExcludedTimes {
   readonly days: ExcludedDays
   readonly #patterns: readonly CronPattern[]
-  #month: { year: number; month: number; masks: readonly Bits[] } | undefined
+  #month:
+    | { year: number; month: number; key: string; partial: readonly (readonly [index: number, mask: Bits])[] }
+    | undefined
   readonly #lists = new Map<string, readonly CronPattern[]>()
 
   constructor(days: ExcludedDays, patterns: readonly CronPattern[]) {
@@ -36,18 +39,28 @@ export class ExcludedTimes {
   /** The patterns that match a day. Equal lists are the same list, so that what was found about one can be remembered. */
   patternsOn(year: number, month: number, day: number): readonly CronPattern[] {
     if (this.#patterns.length === 0) return NO_PATTERNS
-    if (this.#month?.year !== year || this.#month.month !== month) {
-      this.#month = { year, month, masks: this.#patterns.map((pattern) => pattern.daysIn(year, month)) }
-    }
-    const { masks } = this.#month
-    let key = ''
-    for (const mask of masks) key += hasBit(mask, day - 1) ? '1' : '0'
+    if (this.#month?.year !== year || this.#month.month !== month) this.#month = this.#readMonth(year, month)
+    let { key } = this.#month
+    for (const [index, mask] of this.#month.partial) if (hasBit(mask, day - 1)) key += `${index} `
     const known = this.#lists.get(key)
     if (known !== undefined) return known
-    const matching = this.#patterns.filter((_, index) => key[index] === '1')
+    const matching = this.#patterns.filter((pattern) => hasBit(pattern.daysIn(year, month), day - 1))
     if (this.#lists.size >= MAX_LISTS) this.#lists.clear()
     this.#lists.set(key, matching)
     return matching
+  }
+
+  /** Most patterns match all days of a month or none, and are asked once for all of them. */
+  #readMonth(year: number, month: number) {
+    const all = 0x7fff_ffff >>> (31 - daysInMonth(year, month))
+    const partial: [index: number, mask: Bits][] = []
+    let key = ''
+    for (const [index, pattern] of this.#patterns.entries()) {
+      const mask = pattern.daysIn(year, month)
+      if (mask === all) key += `${index} `
+      else if (mask !== 0) partial.push([index, mask])
+    }
+    return { year, month, key: `${key}| `, partial }
   }
 
   /** How far a search that begins here has to go before it may say that there is nothing. */

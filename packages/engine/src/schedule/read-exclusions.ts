@@ -60,7 +60,8 @@ function daysOf(days: readonly string[]): readonly DayRange[] {
 /** An expression of five fields leaves out whole minutes, one of six seconds. */
 function excludedPattern(cron: string): CronPattern {
   const canonical = canonicalCron(cron)
-  return new CronPattern(canonical.split(' ').length === 5 ? `* ${canonical}` : canonical)
+  if (canonical.split(' ').length === 6) return new CronPattern(canonical)
+  return new CronPattern(`${cron.trim().split(/\s+/).length === 6 ? '0' : '*'} ${canonical}`)
 }
 
 function oneDay(day: CalendarDay): DayRange {

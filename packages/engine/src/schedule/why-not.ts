@@ -45,10 +45,22 @@ function byBounds(spec: ResolvedSpec, at: Instant): WhyNot | null {
 function byExclusion(spec: ResolvedSpec, at: Instant, zone: Zone): WhyNot | null {
   const given = plainly(spec)
   if (spec.exclude === undefined || !firesAt(given, at)) return null
-  const index = spec.exclude.findIndex((one) => !firesAt({ ...given, exclude: [one] }, at))
+  const index = spec.exclude.findIndex((one) => !firesAt({ ...given, exclude: aloneOf(one) }, at))
   const leavesOut = whatIsLeftOut(spec.exclude[index], zone.localOf(at))
   const message = `exclude[${Math.max(0, index)}] leaves out ${leavesOut}${elsewhere(spec, at, zone)}`
   return { rule: 'exclude', message }
+}
+
+/** What a list holds is read once, so that calendars are not read for each time that is asked about. */
+const lists = new WeakMap<ResolvedExclusion, readonly ResolvedExclusion[]>()
+
+function aloneOf(exclusion: ResolvedExclusion): readonly ResolvedExclusion[] {
+  let list = lists.get(exclusion)
+  if (list === undefined) {
+    list = [exclusion]
+    lists.set(exclusion, list)
+  }
+  return list
 }
 
 function whatIsLeftOut(exclusion: ResolvedExclusion | undefined, local: LocalTime): string {
