@@ -51,6 +51,11 @@ test.each<[string | string[], string]>([
   ['H/15 * * * *', "every 15 minutes from a minute of the job's own"],
   ['H 3 * * 1', "at a minute of the job's own of hour 3 on Mondays"],
   ['H(0-29)/10 9-17 * * *', "every day at every 10th minute from 0 to 29 (from one of the job's own) of hours 9 to 17"],
+  ['H H 1 H *', "at a time of the job's own on the 1st of a month of the job's own"],
+  ['0 9 1 H/3 *', "at 09:00 on the 1st of every 3rd month (from one of the job's own)"],
+  ['0 9 * * 0-7', 'every day at 09:00'],
+  ['*/5 * * * 1-7', 'every 5 minutes'],
+  ['0 9 13 * 0-7', 'at 09:00 on the 13th of every month or on every day of the week'],
   ['0 9 H * *', "at 09:00 on a day of the job's own of every month"],
 ])('%j is said as "%s"', (cron, sentence) => {
   const canonical = typeof cron === 'string' ? canonicalCron(cron) : cron
@@ -156,8 +161,8 @@ const days = fc.oneof(
 const crons = fc
   .tuple(times, days)
   .map(([time, day]) => canonicalCron(`${time} ${day}`))
-  // A 31st of months that have none never fires.
-  .filter((cron) => !/ (29|30|31)(,\d+)* \d[\d,]* \*$/.test(cron))
+  // A 31st of months that have none never fires, and is refused in English.
+  .filter((cron) => !/ (\d+,)*(29|30|31)(,\d+)* \d[\d,]* \*$/.test(cron))
 
 const zones = fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Antarctica/Troll')
 /** Some seconds, some not; within four years, so that changes of clocks are met. */

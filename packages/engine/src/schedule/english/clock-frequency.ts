@@ -5,6 +5,8 @@ import { CLOCK_MS } from './read-amount.ts'
 import { HOUR_MS } from './read-time-of-day.ts'
 import { expressions, type Meaning, type Recurrence } from './recurrence.ts'
 
+const NOON_MS = 12 * HOUR_MS
+
 type ClockUnit = 'second' | 'minute' | 'hour'
 
 /** How many of a unit make the next larger one: what divides them keeps its place on the clock. */
@@ -88,7 +90,12 @@ function windowed(recurrence: Recurrence, days: CronDays[] | undefined, { unit, 
   if (from.isOpen && to.isPm && from.ms + 12 * HOUR_MS < to.ms) {
     throw words.refuse(from.token, 'may be in the morning or in the afternoon: say am or pm')
   }
-  if (to.ms < from.ms && to.ms > 0 && to.isOpen && to.token.kind === 'number') {
+  // Half a day later it would lie behind the start, so that may be meant: `from 9 to 5`, but not `from 22 to 2`.
+  const mayBePm = to.ms < NOON_MS && to.ms + NOON_MS > from.ms
+  if (to.ms < from.ms && to.ms === NOON_MS && to.isOpen && to.token.kind === 'number') {
+    throw words.refuse(to.token, 'may be noon or midnight: say which', 'midnight')
+  }
+  if (to.ms < from.ms && to.ms > 0 && to.isOpen && mayBePm && to.token.kind === 'number') {
     throw words.refuse(
       to.token,
       `is ${to.token.raw} in the morning, before the window begins: say pm`,

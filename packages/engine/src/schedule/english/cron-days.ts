@@ -1,7 +1,9 @@
 import type { Clauses, Frequency } from './clauses.ts'
+import { valuesOf } from './cron-field-values.ts'
+import { listed, monthName } from './english-list.ts'
 import type { MonthDay } from './read-days.ts'
 import type { Start } from './resolve-bounds.ts'
-import { dateOf, weekdayOf } from './today.ts'
+import { dateOf, daysIn, weekdayOf } from './today.ts'
 import type { Words } from './words.ts'
 
 /** The last three fields of an expression. */
@@ -13,6 +15,8 @@ export interface CronDays {
 
 export const ANY_DAY: CronDays = { date: '*', month: '*', weekday: '*' }
 const MONTHS_OF_YEAR = 12
+/** It has all days that any year has. */
+const LEAP_YEAR = 2024
 
 /** The days that were named, or those that the frequency implies: of a week Monday, of a month the 1st, of a year 1 January. */
 export function cronDays(words: Words, clauses: Clauses, frequency: Frequency, start: Start | undefined): CronDays[] {
@@ -24,6 +28,7 @@ export function cronDays(words: Words, clauses: Clauses, frequency: Frequency, s
   const month = monthField(words, clauses, frequency, start)
   if (monthDays !== undefined) {
     if (frequency.unit === 'week') throw words.refuse(monthDays.token, 'is no day of a week')
+    complainAboutMissingDays(words, monthDays.days, month)
     return [{ ...monthDayFields(monthDays.days), month }]
   }
   if (weekdays !== undefined) {
@@ -31,6 +36,21 @@ export function cronDays(words: Words, clauses: Clauses, frequency: Frequency, s
     return [{ date: '*', month, weekday: weekdayField(weekdays.days) }]
   }
   return [{ ...impliedDay(frequency, start), month }]
+}
+
+/** `every february on the 30th`. */
+function complainAboutMissingDays(words: Words, days: readonly MonthDay[], month: string): void {
+  const months = valuesOf(month, { min: 1, max: MONTHS_OF_YEAR }) ?? []
+  for (const day of days) {
+    if (day.kind !== 'date' || day.token === undefined) continue
+    const { date, token } = day
+    if (months.some((value) => date <= daysIn({ year: LEAP_YEAR, month: value }))) continue
+    const names = listed(months.map(monthName))
+    throw words.refuse(
+      token,
+      `is a day that does not exist: ${names} ${months.length > 1 ? 'have' : 'has'} no ${token.raw}`,
+    )
+  }
 }
 
 function impliedDay({ unit }: Frequency, start: Start | undefined): { date: string; weekday: string } {

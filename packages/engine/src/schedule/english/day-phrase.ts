@@ -15,18 +15,15 @@ const MAX_DATES = 8
 
 /** On which days an expression fires; empty for every day. `period` is what a day of a month is a day of. */
 export function dayPhrase({ date, month, weekday }: DayFields, period: 'every month' | 'the month'): string {
-  const months = month === '*' ? undefined : monthNames(month)
-  const of = months === undefined ? period : `every ${months}`
+  const names = valuesOf(month, MONTHS)
+  const months =
+    month === '*' ? undefined : names === undefined ? fieldPhrase(month, 'month') : listed(names.map(monthName))
+  const of = months === undefined ? period : names === undefined ? months : `every ${months}`
   const inMonths = months === undefined ? '' : `in ${months}`
   const dates = date === '*' ? undefined : datePhrase(date, of)
   const weekdays = weekday === '*' ? undefined : weekdayPhrase(weekday, { of, inMonths })
   if (dates !== undefined && weekdays !== undefined) return `${dates} or ${weekdays}`
   return dates ?? weekdays ?? inMonths
-}
-
-function monthNames(month: string): string {
-  const values = valuesOf(month, MONTHS)
-  return values === undefined ? fieldPhrase(month, 'month') : listed(values.map(monthName))
 }
 
 function datePhrase(date: string, of: string): string {
@@ -68,7 +65,13 @@ function weekdayPhrase(weekday: string, { of, inMonths }: { of: string; inMonths
   return isOfMonth ? `${text} of ${of}` : [text, inMonths].filter(Boolean).join(' ')
 }
 
+/** `0-7` restricts nothing, but beside a restricted day of the month it is no star either: then either fires. */
+export function isEveryWeekday(weekday: string): boolean {
+  return new Set(valuesOf(weekday, WEEKDAYS)?.map((day) => day % 7)).size === 7
+}
+
 function plainWeekdays(weekday: string, values: readonly number[]): string {
+  if (isEveryWeekday(weekday)) return 'on every day of the week'
   const shape = shapeOf(weekday)
   if (shape.kind === 'range' && shape.step === 1 && shape.to - shape.from > 1) {
     return `from ${weekdayName(shape.from)} to ${weekdayName(shape.to)}`

@@ -95,9 +95,26 @@ function readMoment(words: Words, today: Today): Omit<Bound, 'token' | 'role'> {
   }
   const position = words.position
   words.accept('at')
-  if (isTimeOfDay(words)) return { day, time: readTimeOfDay(words) }
+  if (!isTimeOfDay(words)) {
+    words.returnTo(position)
+    return { day }
+  }
+  const time = readTimeOfDay(words)
+  complainAboutSecondTime(words)
+  return { day, time }
+}
+
+/** `until 31 march at 9 and 17:30`: a bound has one time, so these are times of day. */
+function complainAboutSecondTime(words: Words): void {
+  const position = words.position
+  if (words.accept(',', 'and') !== undefined) {
+    words.accept('and')
+    const token = words.peek()
+    if (token !== undefined && isTimeOfDay(words)) {
+      throw words.refuse(token, 'is a second time after a bound: say the times of day before "starting" and "until"')
+    }
+  }
   words.returnTo(position)
-  return { day }
 }
 
 function readAnyDay(words: Words, today: Today): NamedDay | undefined {

@@ -1,6 +1,6 @@
 import { complainAboutUnit, isAmount, readAmount } from './read-amount.ts'
 import { readBound } from './read-bounds.ts'
-import { readAt, readBareTime, readBetween, readFrom, readOnTheHour } from './read-clock-clauses.ts'
+import { readAt, readBareTime, readBetween, readFrom, readMinutesPast, readOnTheHour } from './read-clock-clauses.ts'
 import { putEvery, readDates, readMonthDayClause, readPart, readWeekdayClause } from './read-day-clauses.ts'
 import { isMonthDay, readMonths } from './read-days.ts'
 import { readAdverb, readFrequency } from './read-frequency.ts'
@@ -119,6 +119,7 @@ const READERS: readonly ClauseReader[] = [
   readBetween,
   readFrom,
   readIn,
+  readMinutesPast,
   readFromNow,
   readOn,
   readBareTime,

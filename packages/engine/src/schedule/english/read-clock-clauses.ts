@@ -34,6 +34,18 @@ export const readOnTheHour: ClauseReader = (reading) => {
   return token !== undefined
 }
 
+/** `15 minutes past every hour`, `15 past the hour`. */
+export const readMinutesPast: ClauseReader = (reading) => {
+  const { words } = reading
+  const token = words.peek()
+  if (token?.kind !== 'number') return false
+  const ahead = /^min(ute)?s?$/.test(words.word(1)) ? 2 : 1
+  const isPast =
+    ['past', 'after'].includes(words.word(ahead)) && ['the', 'every', 'each'].includes(words.word(ahead + 1))
+  if (isPast) putMinutes(reading, token)
+  return isPast
+}
+
 /** `minute 15`, `minutes 0 and 30`, `15 minutes past the hour`. */
 function putMinutes(reading: Reading, token: Token): void {
   const { words } = reading
@@ -48,7 +60,8 @@ function putMinutes(reading: Reading, token: Token): void {
     if (!Number.isInteger(value) || value > 59) throw words.refuse(number, `is no ${unit}: they go from 0 to 59`)
     list.push(value)
   } while (acceptNumber(words))
-  if (words.accept('minutes', 'minute') !== undefined || words.is('past', 'after')) readPastTheHour(words)
+  if (words.accept('minutes', 'minute', 'mins', 'min') !== undefined || words.is('past', 'after'))
+    readPastTheHour(words)
   reading.put('minutes', { token, unit, list: [...new Set(list)].sort((a, b) => a - b) })
 }
 

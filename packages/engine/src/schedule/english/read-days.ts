@@ -64,7 +64,7 @@ function acceptAnother(words: Words, isAnother: () => boolean): boolean {
 
 /** A day that every month has, or some have. */
 export type MonthDay =
-  | { kind: 'date'; date: number }
+  | { kind: 'date'; date: number; token?: Token }
   | { kind: 'last' }
   | { kind: 'nth weekday'; nth: number; weekday: number }
   | { kind: 'last weekday'; weekday: number }
@@ -105,7 +105,7 @@ function monthDay(words: Words, ordinal: Token, noun: Token | undefined): MonthD
   if (noun === undefined || noun.word === 'day') {
     if (isLast && noun === undefined) throw words.unexpected('"day", "weekday" or a weekday such as "friday"')
     if (!isLast && (nth < 1 || nth > 31)) throw words.refuse(ordinal, 'is no day of a month: they go from 1st to 31st')
-    return isLast ? { kind: 'last' } : { kind: 'date', date: nth }
+    return isLast ? { kind: 'last' } : { kind: 'date', date: nth, token: ordinal }
   }
   const weekdays = WEEKDAYS.get(noun.word)?.days ?? []
   if (weekdays.length === 5) {

@@ -28,7 +28,7 @@ export function isTimeOfDay(words: Words): boolean {
 }
 
 function isCounting(next: string): boolean {
-  return /^(times|runs|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|s|m|h|d|w)$/.test(next)
+  return /^(times?|runs?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?|s|m|h|d|w)$/.test(next)
 }
 
 export function readTimeOfDay(words: Words): TimeOfDay {

@@ -1,3 +1,4 @@
+import { BelfryError } from '../../errors.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import { canonicalCron } from '../cron-text.ts'
 import { parseDuration } from '../duration.ts'
@@ -10,7 +11,8 @@ import type { Reading } from './reading.ts'
 import type { Meaning } from './recurrence.ts'
 import { frequencyOf, recurringOf } from './recurring.ts'
 import { resolveBounds } from './resolve-bounds.ts'
-import { todayOf } from './today.ts'
+import { settleTimeAfterEnd } from './time-after-end.ts'
+import { type Today, todayOf } from './today.ts'
 import { MAX_TEXT, type Token } from './tokens.ts'
 import { Words } from './words.ts'
 
@@ -37,6 +39,34 @@ const MAX_CRONS = 20
  */
 export function readWhen(text: unknown, at: { now: Instant; timezone: string }): UnderstoodText {
   const today = todayOf(zoneOf(at.timezone), at.now)
+  try {
+    return understand(text, today)
+  } catch (error) {
+    throw error instanceof BelfryError ? withGoodSuggestion(error, today) : error
+  }
+}
+
+/** As many slips in one text are put right together. */
+const MAX_SLIPS = 5
+
+/** Only what would be understood is suggested: a word that is near another may still mean something else. */
+function withGoodSuggestion(error: BelfryError, today: Today): BelfryError {
+  let suggestion = suggestionOf(error)
+  if (suggestion === undefined) return error
+  for (let slips = 0; slips < MAX_SLIPS && suggestion !== undefined; slips++) {
+    try {
+      understand(suggestion, today)
+      return notUnderstood(error.message, suggestion)
+    } catch (next) {
+      suggestion = next instanceof BelfryError ? suggestionOf(next) : undefined
+    }
+  }
+  return notUnderstood(error.message)
+}
+
+const suggestionOf = ({ complaints }: BelfryError): string | undefined => complaints[0]?.suggestion
+
+function understand(text: unknown, today: Today): UnderstoodText {
   complainAboutOthers(text)
   const words = new Words(text)
   const said = readClauses(words, today)
@@ -71,7 +101,9 @@ function isReadBy(reader: (text: string) => unknown, text: string): boolean {
   }
 }
 
-function recurring({ words, groups, bounds, today }: Reading): UnderstoodText {
+function recurring(said: Reading): UnderstoodText {
+  settleTimeAfterEnd(said)
+  const { words, groups, bounds, today } = said
   const { start, endAt, maxRuns } = resolveBounds(words, bounds, today)
   const begun = start?.role === 'starting' ? start : undefined
   const meanings = groups.map((clauses) => {

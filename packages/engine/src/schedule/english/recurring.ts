@@ -65,11 +65,19 @@ function complainAboutOnce({ words, clauses }: Recurrence): void {
 
 /** Days and weeks beyond one have no place in a cron expression; months have if they divide the year. */
 function isCron({ clauses, frequency: { unit, count }, begun }: Recurrence): boolean {
+  if (unit === 'year' && isLeapDay(begun) && (clauses.dates ?? clauses.monthDays ?? clauses.months) === undefined)
+    return false
   if (unit === 'day' || unit === 'week' || unit === 'year') return count === 1
   const months = unit === 'quarter' ? count * 3 : count
   if (months >= 12 || 12 % months !== 0) return false
   // An interval knows what becomes of the 31st in February, a cron expression leaves it out.
   return clauses.monthDays !== undefined || begun?.day === undefined || dateOf(begun.day).date <= 28
+}
+
+/** `every year starting on 29 february 2028` is every year; `every year on 29 february` names the day. */
+function isLeapDay(begun: Start | undefined): boolean {
+  const { month, date } = begun?.day === undefined ? { month: 0, date: 0 } : dateOf(begun.day)
+  return month === 2 && date === 29
 }
 
 /** Times of day; without any the start of the day, or the time at which it shall start. */

@@ -2,7 +2,7 @@ import type { CronSpec, Exclusion, IntervalSpec, ScheduleSpec } from '../../job/
 import type { Instant } from '../../runtime/clock.ts'
 import { parseDuration } from '../duration.ts'
 import { zoneOf } from '../zone.ts'
-import { type DayFields, dayPhrase } from './day-phrase.ts'
+import { type DayFields, dayPhrase, isEveryWeekday } from './day-phrase.ts'
 import { clockText, counted, listed, monthName, weekdayName } from './english-list.ts'
 import { type TimePhrase, timePhrase } from './time-phrase.ts'
 
@@ -56,7 +56,8 @@ function readExpression(cron: string): Expression {
   const fields = cron.split(' ')
   const [second = '0', minute = '*', hour = '*', date = '*', month = '*', weekday = '*'] =
     fields.length === 6 ? fields : ['0', ...fields]
-  return { time: timePhrase(second, minute, hour), days: { date, month, weekday } }
+  const isUnrestricted = date === '*' && isEveryWeekday(weekday)
+  return { time: timePhrase(second, minute, hour), days: { date, month, weekday: isUnrestricted ? '*' : weekday } }
 }
 
 /** Times of the same days become one list. */

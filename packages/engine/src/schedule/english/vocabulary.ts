@@ -99,7 +99,7 @@ export const AMBIGUOUS = table<string>({
   never: 'is no time: a job that shall not run can be paused',
 })
 
-export const PAST = new Set(['yesterday', 'ago', 'previous', 'past'])
+export const PAST = new Set(['yesterday', 'ago', 'previous'])
 
 /** The words that join others, for suggestions. */
 const GRAMMAR = [
