@@ -104,6 +104,11 @@ test('a person asks why a job did not run, and what is to come', async () => {
   const to = new Date(Date.parse(nextRunAt) + 3 * 86_400_000).toISOString()
   const range = await belfry(['explain', 'daily', '--from', nextRunAt, '--to', to], { width: 100 })
   expect(range.out.split('\n').filter((line) => line.includes('will_run'))).toHaveLength(3)
+  await belfry([...create.map((word) => (word === 'daily' ? 'tokyo' : word)), '--timezone', 'Asia/Tokyo'])
+  // 2099 has no summer time there, whatever the clock of this machine is.
+  const [inTokyo] = await lines(['explain', 'tokyo', '2099-12-01T09:00'])
+  expect(inTokyo).toMatchObject({ verdict: 'will_run', nominalAt: '2099-12-01T00:00:00.000Z' })
+  await belfry(['jobs', 'cancel', 'tokyo'])
   await expect(belfry(['explain', 'daily'])).rejects.toThrow(/give an instant/)
   await expect(belfry(['explain', 'daily', '--from', nextRunAt])).rejects.toThrow(/--to is missing/)
   await belfry(['jobs', 'resume', 'daily'])

@@ -1,4 +1,6 @@
-import type { Explanation } from '../api/shapes.ts'
+import { zoneOf } from '@belfry/engine'
+import type { Api } from '../api/api.ts'
+import type { Explanation, Job } from '../api/shapes.ts'
 import { type Command, LIST_FLAGS, limitOf } from '../command/command.ts'
 import type { Column } from '../terminal/table.ts'
 import { durationText, timeText } from '../terminal/time-text.ts'
@@ -25,7 +27,8 @@ export const explain: Command = {
     to: { value: 'instant', about: 'and before this' },
     ...LIST_FLAGS,
   },
-  details: `An instant without an offset is on the clock of this machine: 2026-12-01T09:00 means the time of the job in that minute.
+  details: `An instant without an offset is on the clock of the job's time zone (UTC, if it has none); one without seconds means the time
+of the job in that minute. A time that the clocks skip or repeat needs its offset to be exact: 2026-10-25T02:30+01:00.
 
   belfry explain digest 2026-12-01T09:00
   belfry explain digest 2026-12-01T09:00:00Z
@@ -37,14 +40,18 @@ export const explain: Command = {
     if (at === undefined && (from === undefined || to === undefined))
       throw new UsageError(`--${from === undefined ? 'from' : 'to'} is missing: a range has both ends`)
     const node = await api()
-    const path = `/v1/jobs/${await findJobId(node, name)}/explain`
+    const jobId = await findJobId(node, name)
+    const path = `/v1/jobs/${jobId}/explain`
+    const zone = [at, from, to].some((text) => text !== undefined && LOCAL.test(text))
+      ? await zoneOfJob(node, jobId)
+      : UTC
     if (at === undefined) {
-      const range = { from: instantOf(from ?? ''), to: instantOf(to ?? '') }
+      const range = { from: instantOf(from ?? '', zone), to: instantOf(to ?? '', zone) }
       const found = await node.list<Explanation>(path, range, limitOf(flags))
       terminal.list(COLUMNS, found, 'the job has no time in that range')
       return
     }
-    const found = await node.get<Explanation>(path, { at: instantOf(at) })
+    const found = await node.get<Explanation>(path, { at: instantOf(at, zone) })
     const attempts = found.run?.attempts ?? []
     terminal.details(
       found,
@@ -69,9 +76,18 @@ export const explain: Command = {
 const LOCAL = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/
 const WITHOUT_SECONDS = /^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)([Zz]|[+-]\d\d:\d\d)$/
 
+type Zone = ReturnType<typeof zoneOf>
+
+const UTC = zoneOf('UTC')
+
+async function zoneOfJob(api: Api, jobId: string): Promise<Zone> {
+  const { schedule }: Job = await api.get(`/v1/jobs/${jobId}`)
+  return zoneOf(schedule?.timezone ?? 'UTC')
+}
+
 /** What the node understands; what is no instant at all it refuses in its own words. */
-function instantOf(text: string): string {
-  const local = LOCAL.test(text) ? new Date(text.replace(' ', 'T')) : null
-  if (local !== null && !Number.isNaN(local.getTime())) return local.toISOString()
+function instantOf(text: string, zone: Zone): string {
+  const local = LOCAL.test(text) ? Date.parse(`${text.replace(' ', 'T')}Z`) : Number.NaN
+  if (!Number.isNaN(local)) return new Date(zone.instantOf(local)).toISOString()
   return text.replace(WITHOUT_SECONDS, '$1:00$2')
 }
