@@ -14,7 +14,7 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
-import { type LockedTimer, lockTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { type LockedTimer, lockTimer, NEVER_DUE, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import {
   checkedJobId,
   deleteJob,
@@ -66,7 +66,6 @@ interface Locked {
 }
 
 const LOCK_TIMEOUT_MS = 5_000
-const FOREVER = Number.POSITIVE_INFINITY
 const STATUS_NAMES: readonly JobStatus[] = ['active', 'paused', 'completed', 'canceled']
 
 const statusOf = ({ status, pauseReason }: JobRow) => ({ status: STATUS_NAMES[status], reason: pauseReason })
@@ -89,7 +88,7 @@ export class JobChanges {
       if (job.status === JOB_STATUS.paused) return { status: 'paused' }
       if (active.scheduleId !== null && active.nominalAt !== null && active.nominalAt <= now)
         throw new BelfryError('in_progress', `job ${jobId} is still making up for missed times: try again`)
-      await writeTimer(tx, { ...active, dueAt: FOREVER })
+      await writeTimer(tx, { ...active, dueAt: NEVER_DUE })
       await writeJob(tx, { ...job, status: JOB_STATUS.paused, pauseReason: reason }, now)
       await record('pause', statusOf(job), { status: 'paused', reason })
       return { status: 'paused' }

@@ -2,7 +2,7 @@ import { BelfryError } from '../errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { isConnectionLost, type Transaction } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { type LockedTimer, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { type LockedTimer, NEVER_DUE, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import type { Intake } from './intake.ts'
 import { JOB_STATUS, lockJob, writeJob } from './job-row.sql.ts'
 
@@ -35,7 +35,7 @@ export async function planJob(
   } catch (error) {
     // Neither says anything about the job: it is planned at the next sweep.
     if (!(error instanceof BelfryError) || isConnectionLost(error) || error.code === 'in_progress') throw error
-    await writeTimer(tx, { ...timer, dueAt: Number.POSITIVE_INFINITY })
+    await writeTimer(tx, { ...timer, dueAt: NEVER_DUE })
     await writeJob(
       tx,
       { ...job, status: JOB_STATUS.paused, pauseReason: `cannot be understood: ${error.message}` },

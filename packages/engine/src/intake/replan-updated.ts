@@ -8,7 +8,7 @@ import { skipUndecided } from '../promotion/skip-undecided.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Schedule } from '../schedule/schedule.ts'
 import type { Transaction } from '../store/database.ts'
-import { type LockedTimer, takesOverAt } from '../timers/lock-timer.sql.ts'
+import { type LockedTimer, NEVER_DUE, takesOverAt } from '../timers/lock-timer.sql.ts'
 import { countScheduledRuns, MAX_COUNTED_RUNS } from './count-runs.sql.ts'
 import { jitterOf } from './jitter.ts'
 import { JOB_STATUS, type JobRow } from './job-row.sql.ts'
@@ -21,8 +21,6 @@ export interface ReplanUpdatedDeps {
   schedules: Schedules
   calendars: CalendarReader
 }
-
-const FOREVER = Number.POSITIVE_INFINITY
 
 /**
  * The timer of a job that was changed, in the transaction that holds it. What was due has been decided under the old
@@ -39,7 +37,7 @@ export async function replanUpdated(
     if (timer.scheduleId !== null)
       throw new BelfryError('invalid_job', 'a recurring job cannot become a one-off: cancel it and create anew')
     const at = when.kind === 'now' ? now : when.at
-    return { ...timer, nominalAt: at, dueAt: isPaused ? FOREVER : Math.max(now, at) }
+    return { ...timer, nominalAt: at, dueAt: isPaused ? NEVER_DUE : Math.max(now, at) }
   }
   if (timer.scheduleId === null)
     throw new BelfryError('invalid_job', 'a one-off cannot become recurring: cancel it and create anew')
@@ -53,7 +51,7 @@ export async function replanUpdated(
     overlap: OVERLAP[when.overlap],
     remainingRuns: await remainingRuns(tx, job, timer, when),
   }
-  const dueAt = (at: Instant) => (isPaused ? FOREVER : Math.max(now, dueOf(at, jitterMs, schedule)))
+  const dueAt = (at: Instant) => (isPaused ? NEVER_DUE : Math.max(now, dueOf(at, jitterMs, schedule)))
   if (id === timer.scheduleId && timer.nominalAt !== null)
     return jitterMs === timer.jitterMs ? kept : { ...kept, jitterMs, dueAt: dueAt(timer.nominalAt) }
   const missed = await closeOld(tx, deps, timer, { isPaused, schedule, now })

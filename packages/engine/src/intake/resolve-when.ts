@@ -4,7 +4,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { hasHashes } from '../schedule/hashed-field.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { resolveSpec } from '../schedule/resolve-spec.ts'
+import { calendarsOf as calendarsOfSpec, resolveSpec } from '../schedule/resolve-spec.ts'
 import { mustFire } from './never-fires.ts'
 
 /** As far as it matters here. */
@@ -38,8 +38,7 @@ export function hasHash(schedule: ScheduleSpec): boolean {
 
 /** Calendars that must be read before the job can be planned. */
 export function calendarsOf(when: When): readonly string[] {
-  if (when.kind !== 'recurring' || when.schedule.exclude === undefined) return NO_NAMES
-  return when.schedule.exclude.flatMap((exclusion) => ('calendar' in exclusion ? [exclusion.calendar] : []))
+  return when.kind === 'recurring' ? calendarsOfSpec(when.schedule) : NO_NAMES
 }
 
 /** Throws `invalid_job` for a calendar that is not there, and for what has no time to fire at. */

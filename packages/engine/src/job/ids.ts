@@ -10,6 +10,8 @@ import type { Random } from '../runtime/random.ts'
  */
 
 const MAX_SHARD = 0xfff
+/** Before every id: where a walk through jobs begins. */
+export const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 /** What 48 bits can hold; the year 10889. */
 export const MAX_ID_INSTANT = 0xffff_ffff_ffff
 /** What a Date can hold, and more than any schedule asks for. */

@@ -1,13 +1,13 @@
 import { recordChange } from '../audit/record-change.sql.ts'
-import type { Calendar, Definition, ScheduleSpec } from '../job/definition.ts'
+import type { Calendar, ScheduleSpec } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
-import { resolveSpec } from '../schedule/resolve-spec.ts'
+import { calendarsOf, resolveSpec } from '../schedule/resolve-spec.ts'
 import { scheduleId } from '../schedule/schedule.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { JobOfCalendar } from '../tenants/calendar-jobs.sql.ts'
-import { type LockedTimer, lockTimer, takesOverAt, writeTimer } from '../timers/lock-timer.sql.ts'
+import { type LockedTimer, lockTimer, NEVER_DUE, takesOverAt, writeTimer } from '../timers/lock-timer.sql.ts'
 import { type DecideDeps, decideJob } from './decide-job.sql.ts'
 import { dueOf } from './due.ts'
 import { type JobPlan, pauseJob, readJobPlan } from './job-plan.sql.ts'
@@ -41,7 +41,6 @@ interface Done {
 type Planned = KnownSchedule & { id: string }
 
 const LOCK_TIMEOUT_MS = 1_000
-const FOREVER = Number.POSITIVE_INFINITY
 const SAME: Done = { outcome: 'same' }
 
 /**
@@ -58,13 +57,14 @@ export class ReplanJob {
 
   /** Those of a tenant's jobs whose schedule holds other days than their calendars do now. Without a lock: most need none. */
   async notBy(tenantId: number, jobs: readonly JobOfCalendar[]): Promise<string[]> {
-    const names = new Set(jobs.flatMap(({ definition }) => calendarsOf(definition)))
+    const names = new Set(jobs.flatMap(({ definition }) => calendarsOf(definition.schedule as ScheduleSpec)))
     const found = await this.#deps.calendars.read(tenantId, [...names])
     const isOther = ({ jobId, scheduleId: planned, definition }: JobOfCalendar): boolean => {
       const calendarOf = (name: string) => found.get(name)
+      const asked = definition.schedule as ScheduleSpec
       // One that names a calendar that is gone is complained about under its lock.
-      if (calendarsOf(definition).some((name) => !found.has(name))) return true
-      return scheduleId(resolveSpec(definition.schedule as ScheduleSpec, { jobId, calendarOf })) !== planned
+      if (calendarsOf(asked).some((name) => !found.has(name))) return true
+      return scheduleId(resolveSpec(asked, { jobId, calendarOf })) !== planned
     }
     return jobs.filter(isOther).map(({ jobId }) => jobId)
   }
@@ -85,7 +85,7 @@ export class ReplanJob {
   async #planOf({ timer, plan }: Locked): Promise<Planned> {
     const { schedules, calendars } = this.#deps
     const asked = plan.definition.schedule as ScheduleSpec
-    const found = await calendars.read(plan.tenantId, calendarsOf(plan.definition))
+    const found = await calendars.read(plan.tenantId, calendarsOf(asked))
     const spec = resolveSpec(asked, { jobId: timer.jobId, calendarOf: (name) => found.get(name) })
     const known = schedules.of(spec)
     if (known.id !== timer.scheduleId) await schedules.intern([{ shard: timer.shard, spec }])
@@ -158,7 +158,7 @@ export class ReplanJob {
     // Without a time it waits for a person, who may mend the calendar; resuming it then counts from here.
     const nominalAt = to.nominalAt ?? takesOverAt(to, now) + 1
     const isWaiting = plan.isPaused || isEnd
-    const dueAt = isWaiting ? FOREVER : Math.max(now, dueOf(nominalAt, timer.jitterMs, schedule))
+    const dueAt = isWaiting ? NEVER_DUE : Math.max(now, dueOf(nominalAt, timer.jitterMs, schedule))
     await writeTimer(tx, { ...timer, scheduleId: id, nominalAt, decidedUntil: to.decidedUntil, dueAt })
     if (isEnd && !plan.isPaused) await pauseJob(tx, timer, `${why.actor} leaves it no time to run`, now)
     if (nominalAt === timer.nominalAt && !isEnd) return { outcome: 'planned' }
@@ -198,9 +198,6 @@ export class ReplanJob {
     return outcome
   }
 }
-
-const calendarsOf = ({ schedule }: Definition): string[] =>
-  (schedule?.exclude ?? []).flatMap((one) => ('calendar' in one ? [one.calendar] : []))
 
 const after = (decidedUntil: Instant, { schedule }: Planned) => ({
   nominalAt: schedule.next(decidedUntil),

@@ -1,5 +1,5 @@
 import { BelfryError } from '../errors.ts'
-import { shardOfKey } from '../job/ids.ts'
+import { FIRST_ID, shardOfKey } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
@@ -30,7 +30,6 @@ const AT_ONCE = 4
 /** Whoever read the old days just before the change has begun to insert its job by then. */
 const SETTLE_MS = 10_000
 const LONGEST_WAIT_MS = 1_000
-const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /** The way through the jobs of one calendar: once at once, and once more when nobody can be creating by the old days. */
 interface Walk extends ChangedCalendar {

@@ -1,4 +1,5 @@
 import { BelfryError } from '../errors.ts'
+import { FIRST_ID } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
@@ -27,7 +28,6 @@ const PAUSE_MS = 10
 const LONGEST_WAIT_MS = 1_000
 /** An older node says so again and again, since it plans jobs all the time. */
 const SAY_OLDER_MS = 10_000
-const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /**
  * Keeps next times true when zones' rules change. A node that has newer zone data than its shards were planned by looks

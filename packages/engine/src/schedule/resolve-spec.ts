@@ -8,6 +8,13 @@ export interface ResolvedFor {
   calendarOf(name: string): Calendar | undefined
 }
 
+/** What must be read before the schedule can be resolved. */
+export function calendarsOf({ exclude }: ScheduleSpec): readonly string[] {
+  return exclude === undefined ? NO_NAMES : exclude.flatMap((one) => ('calendar' in one ? [one.calendar] : []))
+}
+
+const NO_NAMES: readonly string[] = []
+
 /** The schedule of one job, standing on its own: numbers instead of `H`, days instead of the names of calendars. */
 export function resolveSpec(spec: ScheduleSpec, at: ResolvedFor): ResolvedSpec {
   const { exclude, ...rest } = spec

@@ -24,6 +24,9 @@ export interface LockedTimer extends Timer {
   lastTriggerAt: Instant | null
 }
 
+/** When the timer of a job is due that is paused. */
+export const NEVER_DUE = Number.POSITIVE_INFINITY
+
 /** Takes the job's lock: nobody promotes, changes or triggers the job until the transaction ends. */
 export async function lockTimer(tx: Queryable, shard: number, jobId: string): Promise<LockedTimer | null> {
   const [row] = await tx.query<[...TimerRow, decidedUntil: Instant | null, lastTriggerAt: Instant | null]>(LOCK, [

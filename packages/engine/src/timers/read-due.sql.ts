@@ -1,3 +1,4 @@
+import { FIRST_ID } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -19,8 +20,6 @@ export interface Position {
   dueAt: Instant
   jobId: string
 }
-
-const FIRST_ID = '00000000-0000-0000-0000-000000000000'
 
 /** Before everything that is due at the instant or later. */
 export const positionBefore = (dueAt: Instant): Position => ({ dueAt: dueAt - 1, jobId: FIRST_ID })
