@@ -148,5 +148,7 @@ const inUse = (name: string, jobs: number): BelfryError =>
 function checkName(name: string): void {
   const complaints = new Complaints()
   readWord(complaints, 'name', name)
+  // Clients resolve such a part of an address away, and would never find it again.
+  if (/^\.+$/.test(name)) complaints.add('name', 'must have more than dots')
   if (complaints.list.length > 0) throw complaints.error('invalid_argument')
 }

@@ -300,3 +300,16 @@ test('a job whose other calendar is gone keeps its days, and does not hold up th
   expect([await t.nextOf(odd), await t.nextOf(plain)]).toEqual([at(2, 9), at(3, 9)])
   expect(await t.stateOf()).toEqual({ version: 2, replanned: 2 })
 })
+
+test('a calendar whose name has only dots, which no address can hold, is refused', async () => {
+  const t = await setup()
+  for (const name of ['.', '..', '...']) {
+    await expect(t.put(['2026-01-01'], {}, 1, name)).rejects.toMatchObject({
+      code: 'invalid_argument',
+      complaints: [{ path: 'name', message: 'must have more than dots' }],
+    })
+    expect(await t.stateOf(name)).toBeUndefined()
+  }
+  await t.put(['2026-01-01'], {}, 1, '.de')
+  expect(await t.stateOf('.de')).toMatchObject({ version: 1 })
+})
