@@ -17,7 +17,7 @@ export function meantBy(at: Instant): Range {
 }
 
 /** Every nominal time that something is recorded of, in order; those of a schedule are for the schedule to say. */
-export function recordedTimes(facts: Facts, { from, to }: Range): Instant[] {
+function recordedTimes(facts: Facts, { from, to }: Range): Instant[] {
   const times = [
     ...facts.live.map(({ nominalAt }) => nominalAt),
     ...facts.attempts.map(({ nominalAt }) => nominalAt),
@@ -28,8 +28,8 @@ export function recordedTimes(facts: Facts, { from, to }: Range): Instant[] {
 }
 
 /**
- * The nominal times in a range, in order: what was recorded, and what each schedule has for as long as it counted. Answers
- * null where the work has come to the end of a schedule, so that whoever asks may stop there.
+ * The nominal times in a range, in order: what was recorded, and what each schedule has for as long as it counted. Where the
+ * work has come to the end of a schedule it says so, without a time: whoever asks may stop there.
  */
 export function* nominalTimes(
   { facts, timeline, created }: { facts: Facts; timeline: readonly InForce[]; created: Instant },
