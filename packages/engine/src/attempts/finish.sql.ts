@@ -9,8 +9,8 @@ import { statement } from '../store/statement.ts'
 /**
  * How attempts end. Each statement takes its rows by their fence, passes over locked ones, removes or changes the run and
  * appends to history at once; what it does not count has not ended, and is looked at again by the finisher. That covers
- * the ctid too, by which the commonest end saves one look-up per run: after a concurrent heartbeat the lock returns a
- * version that the statement's snapshot cannot see, so nothing is deleted, and the live finish goes into the next batch.
+ * the ctid too, which saves one look-up per run and leaves no plan a choice: after a concurrent heartbeat the lock returns a
+ * version that the statement's snapshot cannot see, so nothing is changed, and the live finish goes into the next batch.
  */
 const FENCE = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder`
@@ -70,12 +70,12 @@ const END = statement(
        $10::smallint[], $11::text[], $12::text[], $13::text[], $14::float8[])
        as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, response, result, lease_until)
    ), held as (
-     select r.shard, r.job_id, r.nominal_at, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response, u.result
+     select r.ctid, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response, u.result
      from u cross join lateral (
-       select r.shard, r.job_id, r.nominal_at from belfry.runs r
+       select r.ctid from belfry.runs r
        where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), gone as (
-     delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     delete from belfry.runs r using held h where r.ctid = h.ctid
      returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
        r.failures, r.timeout_ms, r.shard, r.priority, r.cause, r.delivery, r.one_off, h.outcome, h.failure_class, h.status_code, h.error, h.response,
        h.result
@@ -105,17 +105,17 @@ const AGAIN = statement(
        as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, response, counted, next_due,
          turn, lease_until)
    ), held as (
-     select r.shard, r.job_id, r.nominal_at, r.due_at, r.leased_at, r.holder, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code,
-       u.error, u.response, u.counted, u.next_due, u.turn
+     select r.ctid, r.due_at, r.leased_at, r.holder, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response,
+       u.counted, u.next_due, u.turn
      from u cross join lateral (
-       select r.shard, r.job_id, r.nominal_at, r.due_at, r.leased_at, r.holder from belfry.runs r
+       select r.ctid, r.due_at, r.leased_at, r.holder from belfry.runs r
        where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), kept as (
      update belfry.runs r set holder = null, leased_at = null, lease_until = null, deadline = null,
        failures = r.failures + case when h.counted then 1 else 0 end,
        state = case when h.turn is null then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
        turn = coalesce(h.turn, r.turn), due_at = to_timestamp(h.next_due / 1000)
-     from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
+     from held h where r.ctid = h.ctid
      returning r.nominal_at, h.due_at, h.leased_at, h.started_at, h.finished_at, h.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
        r.shard, r.cause, h.outcome, h.failure_class, h.status_code, h.error, h.response, h.counted
    )

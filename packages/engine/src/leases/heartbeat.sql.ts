@@ -8,7 +8,7 @@ import type { Fence } from './lease.ts'
 /**
  * Extends the leases that are listed, and no others, up to their deadline, and never shortens one: a heartbeat may arrive
  * after the extension of a run that waits for its callback. A lease whose run shall be canceled is reported but not extended:
- * the cancel has set its end.
+ * the cancel has set its end. One that changed under the lock is not returned: whoever asked looks again.
  */
 const RENEW = statement(
   'renew_leases',
@@ -16,18 +16,21 @@ const RENEW = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[])
        as u (shard, job_id, nominal_at, attempt, holder, until)
    ), held as (
-     select r.shard, r.job_id, r.nominal_at, r.cancel_requested,
+     select r.ctid, r.job_id, r.nominal_at, r.cancel_requested,
        case when r.cancel_requested then r.lease_until else greatest(r.lease_until, least(to_timestamp(u.until / 1000), r.deadline)) end as lease_until
      from u cross join lateral (
-       select r.shard, r.job_id, r.nominal_at, r.cancel_requested, r.lease_until, r.deadline from belfry.runs r
+       select r.ctid, r.job_id, r.nominal_at, r.cancel_requested, r.lease_until, r.deadline from belfry.runs r
        where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    ), renewed as (
      update belfry.runs r set lease_until = h.lease_until
-     from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at and not h.cancel_requested
+     from held h where r.ctid = h.ctid and not h.cancel_requested
+     returning r.job_id, r.nominal_at, false, r.lease_until
    )
-   select h.job_id, h.nominal_at, h.cancel_requested, h.lease_until from held h`,
+   select * from renewed
+   union all
+   select h.job_id, h.nominal_at, true, h.lease_until from held h where h.cancel_requested`,
 )
 
 /** Which of these fences are live: asked about what a batch did not return, since a locked row is passed over. */

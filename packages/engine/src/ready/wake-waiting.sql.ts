@@ -8,14 +8,14 @@ import { PRIORITY_STEP_US } from './turn.ts'
 const WAKE = statement(
   'wake_waiting_runs',
   `with due as (
-     select r.shard, r.job_id, r.nominal_at
+     select r.ctid
      from unnest($1::smallint[]) as s (shard) cross join lateral (
-       select r.shard, r.job_id, r.nominal_at from belfry.runs r
+       select r.ctid from belfry.runs r
        where r.shard = s.shard and r.state = ${RUN_STATE.waiting} and r.due_at <= to_timestamp($2::float8 / 1000)
        order by r.due_at limit $4 for update skip locked) r
    )
    update belfry.runs r set state = ${RUN_STATE.ready}, turn = $3::bigint - (r.priority - 5) * ${PRIORITY_STEP_US}::bigint
-   from due d where r.shard = d.shard and r.job_id = d.job_id and r.nominal_at = d.nominal_at
+   where r.ctid = any (array(select d.ctid from due d))
    returning r.queue_id, r.priority, r.delivery, r.turn`,
 )
 

@@ -50,8 +50,6 @@ interface Hot {
   send(db: Queryable): Promise<unknown>
   /** What it may read hot tables by. */
   by: string[]
-  /** A plan made while this was empty reads all of it, until the table has grown and is analyzed. */
-  untilAnalyzed?: 'all of runs_pkey'
 }
 
 const HOT: Record<string, Hot> = {
@@ -112,7 +110,6 @@ const HOT: Record<string, Hot> = {
         ends.map((end) => ({ ...end, ...failure, kind: 'ended', result: null })),
       ),
     by: ['runs_pkey', 'checkpoints_pkey'],
-    untilAnalyzed: 'all of runs_pkey',
   },
   'try again': {
     send: (db) =>
@@ -121,7 +118,6 @@ const HOT: Record<string, Hot> = {
         ends.map((end) => ({ ...end, ...failure, kind: 'goes_on', counted: true, nextDueAt: START, turn: null })),
       ),
     by: ['runs_pkey'],
-    untilAnalyzed: 'all of runs_pkey',
   },
   'promote recurring': {
     send: (db) =>
@@ -131,7 +127,6 @@ const HOT: Record<string, Hot> = {
         lease,
       ),
     by: ['timers_pkey', 'runs_pkey', 'jobs_pkey', 'receipts_pkey'],
-    untilAnalyzed: 'all of runs_pkey',
   },
   'promote one-offs': {
     send: (db) => promoteOneOffs(db, promotions, lease),
@@ -148,12 +143,10 @@ const HOT: Record<string, Hot> = {
   renew: {
     send: (db) => renewLeases(db, fences, START + 30_000),
     by: ['runs_pkey'],
-    untilAnalyzed: 'all of runs_pkey',
   },
   wake: {
     send: (db) => wakeWaiting(db, { shards: [0, 1, 2, 3], now: START, turn: 1, limitPerShard: BATCH }),
     by: ['runs_waiting', 'runs_pkey'],
-    untilAnalyzed: 'all of runs_pkey',
   },
   'lock jobs to wake': {
     send: (db) => lockJobs(db, fences),
@@ -241,8 +234,8 @@ function readsOf(plan: Record<string, unknown>): string[] {
   return HOT_TABLES.test(table) ? [...below, `${kind} of ${table}`] : below
 }
 
-const allows = ({ by, untilAnalyzed }: Hot, read: string): boolean =>
-  by.includes(read) || read === untilAnalyzed || (by.includes('specs') && /^specs_\w+_pkey$/.test(read))
+const allows = ({ by }: Hot, read: string): boolean =>
+  by.includes(read) || (by.includes('specs') && /^specs_\w+_pkey$/.test(read))
 
 const literal = (value: unknown): string =>
   value === null ? 'null' : `'${String(value).replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
