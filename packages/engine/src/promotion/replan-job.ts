@@ -1,9 +1,10 @@
 import { recordChange } from '../audit/record-change.sql.ts'
+import { BelfryError } from '../errors.ts'
 import type { Calendar, ScheduleSpec } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { calendarsOf, resolveSpec } from '../schedule/resolve-spec.ts'
-import { scheduleId } from '../schedule/schedule.ts'
+import { type Schedule, scheduleId } from '../schedule/schedule.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import type { JobOfCalendar } from '../tenants/calendar-jobs.sql.ts'
@@ -31,6 +32,8 @@ interface Locked {
   now: Instant
   /** Written down with the change. */
   why: { action: 'replan' | 'zone_data'; actor: string }
+  /** What the change does to a job that has no time after it. */
+  effect: string
 }
 
 interface Done {
@@ -42,6 +45,7 @@ type Planned = KnownSchedule & { id: string }
 
 const LOCK_TIMEOUT_MS = 1_000
 const SAME: Done = { outcome: 'same' }
+const NO_TIMES: Schedule = { next: () => null, latest: () => null, count: () => 0 }
 
 /**
  * Plans one recurring job anew after its rule has changed without it: a calendar that it names, or the zone data. One
@@ -74,20 +78,33 @@ export class ReplanJob {
     const why = { action: 'replan', actor: `calendar ${calendar}` } as const
     return this.#locked(jobId, why, async (tx, locked) => {
       // Read under the lock, so that whoever comes later cannot have read older days.
-      const { id, ...known } = await this.#planOf(locked)
-      if (id === locked.timer.scheduleId) return SAME
-      return locked.plan.isPaused
-        ? this.#replanPaused(tx, locked, { id, ...known })
-        : this.#replanActive(tx, locked, { id, ...known })
+      const next = await this.#planOf(locked)
+      if (next instanceof BelfryError) return locked.plan.isPaused ? SAME : this.#pauseActive(tx, locked, next.message)
+      if (next.id === locked.timer.scheduleId) return SAME
+      return locked.plan.isPaused ? this.#replanPaused(tx, locked, next) : this.#replanActive(tx, locked, next)
     })
   }
 
-  async #planOf({ timer, plan }: Locked): Promise<Planned> {
+  /** The new days leave no schedule that could be followed: it waits for a person, and does not go on by the old ones. */
+  async #pauseActive(tx: Transaction, locked: Locked, because: string): Promise<Done> {
+    const old = { id: locked.timer.scheduleId as string, ...(await this.#scheduleOf(locked.timer)) }
+    const ended = { ...old, schedule: NO_TIMES }
+    return this.#replanActive(tx, { ...locked, effect: `leaves it no schedule: ${because}` }, ended)
+  }
+
+  /** An error: its calendars are there, and no schedule comes of them. */
+  async #planOf({ timer, plan }: Locked): Promise<Planned | BelfryError> {
     const { schedules, calendars } = this.#deps
     const asked = plan.definition.schedule as ScheduleSpec
     const found = await calendars.read(plan.tenantId, calendarsOf(asked))
     const spec = resolveSpec(asked, { jobId: timer.jobId, calendarOf: (name) => found.get(name) })
-    const known = schedules.of(spec)
+    let known: Planned
+    try {
+      known = schedules.of(spec)
+    } catch (error) {
+      if (error instanceof BelfryError) return error
+      throw error
+    }
     if (known.id !== timer.scheduleId) await schedules.intern([{ shard: timer.shard, spec }])
     return known
   }
@@ -149,7 +166,7 @@ export class ReplanJob {
 
   async #write(
     tx: Transaction,
-    { timer, plan, now, why }: Locked,
+    { timer, plan, now, why, effect }: Locked,
     { id, schedule }: Planned,
     to: { nominalAt: Instant | null; decidedUntil: Instant | null },
   ): Promise<Done> {
@@ -160,7 +177,7 @@ export class ReplanJob {
     const isWaiting = plan.isPaused || isEnd
     const dueAt = isWaiting ? NEVER_DUE : Math.max(now, dueOf(nominalAt, timer.jitterMs, schedule))
     await writeTimer(tx, { ...timer, scheduleId: id, nominalAt, decidedUntil: to.decidedUntil, dueAt })
-    if (isEnd && !plan.isPaused) await pauseJob(tx, timer, `${why.actor} leaves it no time to run`, now)
+    if (isEnd && !plan.isPaused) await pauseJob(tx, timer, `${why.actor} ${effect}`, now)
     if (nominalAt === timer.nominalAt && !isEnd) return { outcome: 'planned' }
     const shown = (at: Instant | null) => ({ nextRunAt: at === null ? null : new Date(at).toISOString() })
     await recordChange(tx, {
@@ -192,7 +209,9 @@ export class ReplanJob {
       // One that was created by SQL and is not planned yet will be planned by what holds then.
       if (!timer || timer.scheduleId === null || timer.nominalAt === null) return SAME
       const plan = await readJobPlan(tx, shard, jobId)
-      return plan?.definition.schedule ? work(tx, { timer, plan, now: clock.now(), why }) : SAME
+      return plan?.definition.schedule
+        ? work(tx, { timer, plan, now: clock.now(), why, effect: 'leaves it no time to run' })
+        : SAME
     })
     afterCommit?.()
     return outcome

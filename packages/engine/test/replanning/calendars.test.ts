@@ -2,7 +2,7 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { SKIP_REASON } from '../../src/job/states.ts'
 import type { ReplanJob } from '../../src/promotion/replan-job.ts'
-import { at, DAY, HOUR, replan, replanTwice, SETTLE_MS, startNodes } from './setup.ts'
+import { at, DAY, HOUR, replan, replanTwice, SETTLE_MS, START, startNodes } from './setup.ts'
 
 const DAILY = { queue: 'q', cron: '0 9 * * *', exclude: [{ calendar: 'holidays' }] }
 
@@ -312,4 +312,21 @@ test('a calendar whose name has only dots, which no address can hold, is refused
   }
   await t.put(['2026-01-01'], {}, 1, '.de')
   expect(await t.stateOf('.de')).toMatchObject({ version: 1 })
+})
+
+test('a calendar that leaves a job no schedule pauses it with the reason, and it does not run on the new days', async () => {
+  const t = await setup()
+  await t.put([])
+  const jobId = await t.create({ ...DAILY, onExcluded: 'next_business_day' })
+  const days = Array.from({ length: 400 }, (_, i) => new Date(START + i * DAY).toISOString().slice(0, 10))
+  await t.put(days)
+  await replanTwice(t.node)
+  const [job] = await t.query<{ status: number; pause_reason: string }>('select status, pause_reason from jobs')
+  expect(job).toMatchObject({ status: 1, pause_reason: expect.stringMatching(/^calendar holidays leaves it no /) })
+  expect((await t.timerOf(jobId))?.dueAt).toBe(Number.POSITIVE_INFINITY)
+
+  await t.put(['2026-01-01'])
+  await replanTwice(t.node)
+  await t.jobs.resume(jobId)
+  expect(await t.nextOf(jobId)).toEqual(at(2, 9))
 })
