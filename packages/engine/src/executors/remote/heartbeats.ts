@@ -47,6 +47,12 @@ interface Renewal {
   reject(error: unknown): void
 }
 
+interface LogBatch {
+  beats: readonly Beat[]
+  resolve(): void
+  reject(error: unknown): void
+}
+
 const MAX_BATCH = 1_000
 const LOGS_AT_ONCE = 500
 
@@ -54,9 +60,12 @@ const LOGS_AT_ONCE = 500
 export class Heartbeats {
   readonly #deps: HeartbeatsDeps
   readonly #renewals: Lanes<Renewal>
+  /** One after another: a line that is sent again while it is being written must be found. */
+  readonly #logs: Lanes<LogBatch>
 
   constructor(deps: HeartbeatsDeps) {
     this.#deps = deps
+    this.#logs = new Lanes({ lanes: 1, maxBatch: MAX_BATCH, work: (batch) => this.#writeLogs(batch) })
     this.#renewals = new Lanes({ lanes: 1, maxBatch: MAX_BATCH, work: (batch) => this.#renew(batch) })
   }
 
@@ -69,8 +78,19 @@ export class Heartbeats {
     )
     await this.#leave(beats, answers)
     // Only the live attempt has a log: whoever made up the run in a token writes nowhere.
-    await this.#log(beats.filter((_, i) => answers[i]?.outcome !== 'lease_lost'))
+    const logged = beats.filter(({ logs }, i) => logs?.length && answers[i]?.outcome !== 'lease_lost')
+    if (logged.length > 0)
+      await new Promise<void>((resolve, reject) => this.#logs.push({ beats: logged, resolve, reject }))
     return answers
+  }
+
+  async #writeLogs(batch: LogBatch[]): Promise<void> {
+    try {
+      await this.#log(batch.flatMap(({ beats }) => beats))
+      for (const { resolve } of batch) resolve()
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
   }
 
   async #renew(batch: Renewal[]): Promise<void> {
