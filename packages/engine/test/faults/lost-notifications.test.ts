@@ -20,8 +20,10 @@ async function setup(queues: Record<string, number>) {
   onTestFinished(() => creator.stop())
   const node = new BelfryNode({ database: connection, schema, ledger, queues, deaf: true })
   await node.ready
-  const nodes = () => database.query('select from nodes')
-  await expect.poll(async () => (await nodes()).length).toBe(2)
+  // Each has pulsed since the other came, and knows of it: whoever believes to be alone tells nobody.
+  const acquainted =
+    'select from nodes n where n.pulsed_at > (select max(o.started_at) from nodes o where o.id <> n.id)'
+  await expect.poll(async () => (await database.query(acquainted)).length, { timeout: 5_000 }).toBe(2)
   const beganAt = async (jobId: string) => {
     const find = () => ledger.executions('job_id = $1', [jobId])
     await expect.poll(async () => (await find()).length, { timeout: 10_000, interval: 20 }).toBe(1)
