@@ -21,6 +21,7 @@ import { SystemClock } from './runtime/clock.ts'
 import { pause } from './runtime/pause.ts'
 import { systemRandom } from './runtime/random.ts'
 import { listNodes, type NodeView } from './shards/list-nodes.sql.ts'
+import { awaitDatabase } from './store/await-database.ts'
 import { Database } from './store/database.ts'
 import { type EmbeddedServer, startEmbedded } from './store/embedded/embedded-server.ts'
 import { PING } from './store/ping.sql.ts'
@@ -91,11 +92,11 @@ export class Belfry {
     const connection = settings.database ?? embedded?.connection ?? {}
     const db = new Database({ connection, schema, maxConnections: connections, logger })
     try {
-      const { shards, missingWall } = await prepareSchema(db, settings.shards, logger)
+      const { shards, missingWall } = await awaitDatabase(logger, () => prepareSchema(db, settings.shards, logger))
       const clock = new SystemClock({
         onJump: (offsetMs) => logger.warn("the database's clock and this node's came apart", { offsetMs }),
       })
-      const found = await findEncryptionKey(db, settings)
+      const found = await awaitDatabase(logger, () => findEncryptionKey(db, settings))
       const address: { url: string | null } = { url: settings.publicUrl }
       const engine = new Engine({
         db,
@@ -113,7 +114,7 @@ export class Belfry {
         publicUrl: () => address.url ?? DEFAULT_URL,
         address: () => address.url,
       })
-      await engine.partitioner.ensure()
+      await awaitDatabase(logger, () => engine.partitioner.ensure())
       // Before the first claim it is known which queues are paused.
       await engine.pulse.runOnce().catch((error: unknown) => logger.warn('the first pulse failed', { error }))
       engine.start()

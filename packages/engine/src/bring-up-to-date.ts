@@ -1,4 +1,5 @@
 import { type BelfryOptions, readOptions } from './options.ts'
+import { awaitDatabase } from './store/await-database.ts'
 import { Database } from './store/database.ts'
 import { startEmbedded } from './store/embedded/embedded-server.ts'
 import { prepareSchema } from './store/prepare-schema.ts'
@@ -10,7 +11,7 @@ export async function bringUpToDate(options: Pick<BelfryOptions, 'database' | 'd
   const connection = database ?? embedded?.connection ?? {}
   const db = new Database({ connection, schema, maxConnections: connections, logger })
   try {
-    await prepareSchema(db, shards, logger)
+    await awaitDatabase(logger, () => prepareSchema(db, shards, logger))
   } finally {
     await db.close()
     await embedded?.stop()
