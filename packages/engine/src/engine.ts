@@ -149,8 +149,10 @@ export class Engine {
     this.finisher = new Finisher(
       {
         ...ground,
-        onGone: (jobId, definitionJson) => this.blockedWaker.ended(jobId, definitionJson),
-        onEnded: (jobId) => this.backfiller.ended(jobId),
+        onEnded: (jobId, definitionJson) => {
+          this.backfiller.ended(jobId)
+          this.blockedWaker.ended(jobId, definitionJson)
+        },
         ensurePartitions: () => this.partitioner.ensure(),
       },
       { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
@@ -305,11 +307,18 @@ export class Engine {
 
   /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
   async purge(): Promise<{ waitMs: number }> {
-    await purgeRunPayloads(this.db, this.clock.now() - this.historyDays * DAY_MS)
-    await purgeBackfills(this.db, this.shards, this.clock.now() - this.historyDays * DAY_MS)
-    await purgeWorkers(this.db, this.clock.now() - DAY_MS)
-    await purgeCheckpoints(this.db)
-    return this.http.purge()
+    const now = this.clock.now()
+    const forgotten = now - this.historyDays * DAY_MS
+    // One that fails keeps none of the others from their turn.
+    const purges = await Promise.allSettled([
+      purgeRunPayloads(this.db, forgotten),
+      purgeBackfills(this.db, this.shards, forgotten),
+      purgeWorkers(this.db, now - DAY_MS),
+      purgeCheckpoints(this.db),
+    ])
+    const done = await this.http.purge()
+    for (const purge of purges) if (purge.status === 'rejected') throw purge.reason
+    return done
   }
 
   /** Takes nothing new, lets handlers finish within the grace time, gives back the rest, and leaves. */

@@ -34,12 +34,10 @@ export interface FinisherDeps {
   db: Queryable
   receipts: Receipts
   logger: Logger
-  /** A run of the job is gone, for which another may have waited. */
-  onGone(jobId: string, definitionJson: string | null | undefined): void
   /** Makes the partition that a finish did not find. */
   ensurePartitions(): Promise<void>
-  /** A run of the job is over, and committed. */
-  onEnded(jobId: string): void
+  /** A run of the job is over, and committed: another may have waited for it, or a backfill. */
+  onEnded(jobId: string, definitionJson: string | null | undefined): void
 }
 
 /**
@@ -67,8 +65,7 @@ export class Finisher {
 
   /** The run was ended by somebody else: in its handler's own transaction. */
   gone(fence: Fence): void {
-    this.#deps.onEnded(fence.jobId)
-    this.#deps.onGone(fence.jobId, fence.definition)
+    this.#deps.onEnded(fence.jobId, fence.definition)
   }
 
   /** Ends when all that was pushed has been settled. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { at, DAY, HOUR, MINUTE, minutes, nominals, setup, TENTHS } from './backfill-kit.ts'
-import { record } from './kit.ts'
+import { record, START } from './kit.ts'
 
 test('a backfill runs every time of the schedule from its beginning up to, and without, its end', async () => {
   const t = await setup()
@@ -236,4 +236,15 @@ test('a backfill is forgotten with the history of its runs', async () => {
   expect(await t.query('select from backfill_runs')).toHaveLength(0)
   expect(await t.kit.backfills.get(old.backfillId)).toBeNull()
   expect(await t.kit.backfills.get(open.backfillId)).toMatchObject({ status: 'running' })
+})
+
+test('a purge that fails keeps none of the others from their turn', async () => {
+  const t = await setup()
+  await t.query(`insert into workers (started_at, seen_at, tenant_id, shard, id) values ($1, $1, 1, 0, 'long gone')`, [
+    new Date(START - 30 * DAY),
+  ])
+  await t.query('alter table run_payloads rename to away')
+  await expect(t.kit.purge()).rejects.toThrow()
+  await t.query('alter table away rename to run_payloads')
+  expect(await t.query('select from workers')).toEqual([])
 })
