@@ -1,3 +1,4 @@
+import type { Breather } from '../runtime/breather.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Schedule } from '../schedule/schedule.ts'
 import type { Origins, Shares } from './forecast-origins.sql.ts'
@@ -8,8 +9,6 @@ export const MINUTE_MS = 60_000
 const MAX_SCHEDULES = 5_000
 /** Questions to the calendar for one forecast, some microseconds each. */
 const MAX_STEPS = 1_000_000
-/** After so many, everybody else gets a turn. */
-const STEPS_PER_TURN = 2_000
 const MAX_SHOWN = 100
 const MAX_SERIES = 10
 const MAX_BUSIEST = 10
@@ -58,13 +57,12 @@ export interface CountRequest {
   to: number
   scheduleOf(group: TimerGroup): Schedule | null
   origins: Origins
-  /** Lets others have their turn. */
-  yieldTurn(): Promise<void>
+  breather: Breather
 }
 
 /** Expected runs per minute. Each schedule is counted once, however many jobs have it. */
 export async function countForecast(timers: GroupedTimers, request: CountRequest): Promise<Counted> {
-  const { from, to, scheduleOf, origins, yieldTurn } = request
+  const { from, to, scheduleOf, origins, breather } = request
   const sizes = new Map<string, number>()
   for (const { scheduleId, timers: size } of timers.groups)
     if (scheduleId !== null) sizes.set(scheduleId, (sizes.get(scheduleId) ?? 0) + size)
@@ -72,26 +70,23 @@ export async function countForecast(timers: GroupedTimers, request: CountRequest
   const wanted = new Map(largest.map(([id], place) => [id, place]))
   const firesOf = new Map<string, Fires>()
   const byId = new Map(timers.groups.flatMap((group) => (group.scheduleId === null ? [] : [[group.scheduleId, group]])))
-  const budget = { steps: MAX_STEPS, untilTurn: STEPS_PER_TURN }
+  const budget = { steps: MAX_STEPS }
   for (const id of wanted.keys()) {
     const schedule = budget.steps > 0 ? scheduleOf(byId.get(id) as TimerGroup) : null
     const fires = schedule && firesIn(schedule, from, to, budget)
     if (fires && budget.steps > 0) firesOf.set(id, fires)
-    if (budget.untilTurn > 0) continue
-    budget.untilTurn = STEPS_PER_TURN
-    await yieldTurn()
+    await breather.breathe()
   }
   const { weighed, isExact } = weigh(timers, firesOf, { from, to, origins })
   const isComplete = isExact && timers.isComplete && budget.steps > 0
   return { ...summed(weighed, from, to), isComplete, areOriginsComplete: isComplete && origins.isComplete }
 }
 
-function firesIn(schedule: Schedule, from: number, to: number, budget: { steps: number; untilTurn: number }): Fires {
+function firesIn(schedule: Schedule, from: number, to: number, budget: { steps: number }): Fires {
   const fires: [number, number][] = []
   const end = to * MINUTE_MS
   const ask = (after: Instant) => {
     budget.steps--
-    budget.untilTurn--
     return schedule.next(after)
   }
   for (let at = ask(from * MINUTE_MS - 1); at !== null && at < end && budget.steps > 0; ) {

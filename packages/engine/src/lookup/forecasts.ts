@@ -1,5 +1,6 @@
 import { BelfryError } from '../errors.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
+import { Breather } from '../runtime/breather.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
@@ -66,7 +67,7 @@ export class Forecasts {
       to,
       origins,
       scheduleOf: ({ scheduleId }) => (scheduleId === null ? null : (schedules.get(scheduleId)?.schedule ?? null)),
-      yieldTurn: () => new Promise((go) => setImmediate(go)),
+      breather: new Breather(clock),
     })
     return {
       ...counted,

@@ -24,11 +24,6 @@ export class FireTimes {
     this.#half = Math.max(1, Math.floor((options.maxSchedules ?? 10_000) / 2))
   }
 
-  /** Whether `get` would do without `load`: for whoever must read the spec from the database first. */
-  has(id: string): boolean {
-    return this.#recent.has(id) || this.#older.has(id)
-  }
-
   get(id: string, load: () => ResolvedSpec): Schedule {
     const recent = this.#recent.get(id)
     if (recent !== undefined) return recent
