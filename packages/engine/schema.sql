@@ -126,6 +126,9 @@ create table timers (
   priority        smallint not null,
   overlap         smallint not null,
   delivery        smallint not null,
+  limit_key       bigint,
+  fairness_key    integer,
+  has_dependents  boolean not null default false,
   primary key (shard, job_id)
 ) with (fillfactor=85, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.05);
 create index timers_by_due on timers (shard, due_at, job_id) where due_at < 'infinity'::timestamp with time zone;
@@ -156,13 +159,21 @@ create table runs (
   one_off          boolean not null,
   cancel_requested boolean not null,
   has_dependents   boolean not null,
+  limit_key        bigint,
+  origin_key       bigint,
   primary key (shard, job_id, nominal_at)
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
 create index runs_blocked on runs (shard, job_id, nominal_at) where state = 3;
 create index runs_by_tenant on runs (tenant_id, job_id, nominal_at) where tenant_id <> 1;
 create index runs_leased on runs (lease_until) where state = 1;
+create index runs_leased_of_key on runs (shard, limit_key) where state = 1 AND limit_key IS NOT NULL;
+create index runs_leased_of_origin on runs (origin_key) where state = 1 AND origin_key IS NOT NULL;
+create index runs_leased_of_queue on runs (queue_id) where state = 1 AND queue_id > 0;
+create index runs_limited on runs (shard, limit_key, nominal_at) where state = 4;
+create index runs_of_key on runs (shard, limit_key, nominal_at) where limit_key IS NOT NULL;
 create index runs_of_worker on runs (holder) where state = 1 AND holder < 0;
 create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
+create index runs_ready_keyed on runs (queue_id, priority, turn) where state = 0 AND delivery >= 2;
 create index runs_ready_once on runs (queue_id, priority, turn) where state = 0 AND delivery = 1;
 create index runs_waiting on runs (shard, due_at) where state = 2;
 alter table runs enable row level security;
@@ -197,23 +208,25 @@ alter table attempts enable row level security;
 create policy of_tenant on attempts for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create table dead_letters (
-  nominal_at    timestamptz(3) not null,
-  due_at        timestamptz(3) not null,
-  died_at       timestamptz(3) not null,
-  job_id        uuid not null,
-  tenant_id     integer not null,
-  queue_id      integer not null,
-  job_version   integer not null,
-  attempt       integer not null,
-  failures      integer not null,
-  timeout_ms    integer not null,
-  shard         smallint not null,
-  priority      smallint not null,
-  cause         smallint not null,
-  delivery      smallint not null,
-  failure_class smallint,
-  one_off       boolean not null,
-  error         text,
+  nominal_at     timestamptz(3) not null,
+  due_at         timestamptz(3) not null,
+  died_at        timestamptz(3) not null,
+  job_id         uuid not null,
+  tenant_id      integer not null,
+  queue_id       integer not null,
+  job_version    integer not null,
+  attempt        integer not null,
+  failures       integer not null,
+  timeout_ms     integer not null,
+  shard          smallint not null,
+  priority       smallint not null,
+  cause          smallint not null,
+  delivery       smallint not null,
+  failure_class  smallint,
+  one_off        boolean not null,
+  error          text,
+  limit_key      bigint,
+  has_dependents boolean not null default false,
   primary key (shard, job_id, nominal_at)
 );
 create index dead_letters_by_tenant on dead_letters (tenant_id, died_at);
@@ -467,6 +480,29 @@ create table backfill_runs (
 create index backfill_runs_open on backfill_runs (shard, backfill_id, nominal_at) where outcome IS NULL;
 alter table backfill_runs enable row level security;
 create policy of_tenant on backfill_runs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table limits (
+  used_at        timestamptz(3) not null,
+  paused_at      timestamptz(3),
+  key            bigint not null,
+  rate_at        bigint not null default 0,
+  rate_period_ms bigint,
+  tenant_id      integer not null,
+  max_running    integer,
+  rate_count     integer,
+  rate_burst     integer,
+  shard          smallint not null,
+  kind           smallint not null,
+  on_limit       smallint not null default 0,
+  name           text not null,
+  paused_by      text,
+  pause_reason   text,
+  primary key (shard, kind, key)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+create index limits_by_tenant on limits (tenant_id, kind, name);
+create index limits_of_queues on limits (key) where kind = 1;
+alter table limits enable row level security;
+create policy of_tenant on limits for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create view packed_runs with (security_invoker=true) as
  SELECT u.shard,

@@ -3,10 +3,8 @@ import { Expirer } from './attempts/expirer.sql.ts'
 import { Finisher } from './attempts/finisher.ts'
 import { Reaper } from './attempts/reaper.sql.ts'
 import { RunChanges } from './attempts/run-changes.sql.ts'
-import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
 import { Backfiller } from './backfill/backfiller.ts'
 import { Backfills } from './backfill/backfills.ts'
-import { purgeBackfills } from './backfill/purge-backfills.sql.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { Handler } from './executors/handlers/handler-pool.ts'
 import { Handlers } from './executors/handlers/handlers.ts'
@@ -22,7 +20,6 @@ import { Intake } from './intake/intake.ts'
 import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
-import { purgeCheckpoints } from './leases/checkpoints.sql.ts'
 import { Definitions } from './leases/definitions.sql.ts'
 import { Receipts } from './leases/receipts.sql.ts'
 import { Forecasts } from './lookup/forecasts.ts'
@@ -30,13 +27,13 @@ import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
 import { Replanning } from './promotion/replanning.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
+import { purgeForgotten } from './purge-forgotten.ts'
 import { BlockedSweep } from './ready/blocked-sweep.sql.ts'
 import { BlockedWaker } from './ready/blocked-waker.ts'
 import { Turns } from './ready/turn.ts'
 import { Waker } from './ready/waker.ts'
 import type { Clock, Instant } from './runtime/clock.ts'
 import { Loop } from './runtime/loop.ts'
-import { DAY_MS } from './schedule/duration.ts'
 import { Notifier } from './shards/notifier.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
 import { Pulse } from './shards/pulse.ts'
@@ -46,7 +43,6 @@ import { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database } from './store/database.ts'
 import { Calendars } from './tenants/calendars.sql.ts'
 import { Quotas } from './tenants/quotas.sql.ts'
-import { purgeWorkers } from './tenants/worker-rows.sql.ts'
 import { TimerReader } from './timers/timer-reader.ts'
 
 /** Statements of one kind run on a few connections at once, so that both sides keep their cores busy. */
@@ -305,20 +301,8 @@ export class Engine {
     this.#pulseLoop.wake()
   }
 
-  /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
-  async purge(): Promise<{ waitMs: number }> {
-    const now = this.clock.now()
-    const forgotten = now - this.historyDays * DAY_MS
-    // One that fails keeps none of the others from their turn.
-    const purges = await Promise.allSettled([
-      purgeRunPayloads(this.db, forgotten),
-      purgeBackfills(this.db, this.shards, forgotten),
-      purgeWorkers(this.db, now - DAY_MS),
-      purgeCheckpoints(this.db),
-    ])
-    const done = await this.http.purge()
-    for (const purge of purges) if (purge.status === 'rejected') throw purge.reason
-    return done
+  purge(): Promise<{ waitMs: number }> {
+    return purgeForgotten(this)
   }
 
   /** Takes nothing new, lets handlers finish within the grace time, gives back the rest, and leaves. */

@@ -77,15 +77,15 @@ const END = statement(
    ), gone as (
      delete from belfry.runs r using held h where r.ctid = h.ctid
      returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
-       r.failures, r.timeout_ms, r.shard, r.priority, r.cause, r.delivery, r.one_off, h.outcome, h.failure_class, h.status_code, h.error, h.response,
+       r.failures, r.timeout_ms, r.shard, r.priority, r.cause, r.delivery, r.one_off, r.has_dependents, r.limit_key, h.outcome, h.failure_class, h.status_code, h.error, h.response,
        h.result
    ), unchecked as (
      delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
    ), dead as (
      insert into belfry.dead_letters (nominal_at, due_at, died_at, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, priority,
-       cause, delivery, failure_class, one_off, error)
+       cause, delivery, failure_class, one_off, error, has_dependents, limit_key)
      select g.nominal_at, g.due_at, to_timestamp(g.finished_at / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, g.attempt, g.failures + 1,
-       g.timeout_ms, g.shard, g.priority, g.cause, g.delivery, g.failure_class, g.one_off, g.error
+       g.timeout_ms, g.shard, g.priority, g.cause, g.delivery, g.failure_class, g.one_off, g.error, g.has_dependents, g.limit_key
      from gone g where g.outcome in (${OUTCOME.failed}, ${OUTCOME.lost})
      on conflict do nothing
    )

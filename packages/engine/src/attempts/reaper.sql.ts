@@ -1,6 +1,6 @@
 import type { Definition } from '../job/definition.ts'
 import { retryDecision } from '../job/retry.ts'
-import { CAUSE, DELIVERY, type FailureClass, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { CAUSE, type FailureClass, isOnce, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { unpackExpired } from '../leases/receipts.sql.ts'
 import type { Turns } from '../ready/turn.ts'
@@ -141,8 +141,7 @@ export class Reaper {
     const timedOut = leaseUntil >= deadline
     const failureClass: FailureClass = timedOut ? 'timeout' : 'lease_expired'
     const error = timedOut ? 'the attempt took longer than its timeout' : 'the worker did not renew its lease'
-    if (delivery === DELIVERY.at_most_once)
-      return { ...common, kind: 'ended', outcome: OUTCOME.lost, failureClass, error, result: null }
+    if (isOnce(delivery)) return { ...common, kind: 'ended', outcome: OUTCOME.lost, failureClass, error, result: null }
     const definition = definitionJson === undefined ? undefined : (JSON.parse(definitionJson) as Definition)
     const agesFrom = cause === CAUSE.backfill ? now : nominalAt
     const decision = retryDecision(definition?.retry, { failures: failures + 1, agesFrom, now }, this.#deps.random)

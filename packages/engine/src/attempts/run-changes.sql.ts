@@ -17,12 +17,13 @@ const REOPEN = statement(
   'reopen_run',
   `with letter as (
      delete from belfry.dead_letters d where d.shard = $1 and d.job_id = $2 and d.nominal_at = to_timestamp($3::float8 / 1000)
-     returning d.nominal_at, d.job_id, d.tenant_id, d.queue_id, d.job_version, d.attempt, d.timeout_ms, d.shard, d.priority, d.cause, d.delivery, d.one_off
+     returning d.nominal_at, d.job_id, d.tenant_id, d.queue_id, d.job_version, d.attempt, d.timeout_ms, d.shard, d.priority, d.cause, d.delivery, d.one_off,
+       d.has_dependents, d.limit_key
    )
    insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
-     delivery, one_off, cancel_requested, has_dependents)
+     delivery, one_off, cancel_requested, has_dependents, limit_key)
    select l.nominal_at, to_timestamp($4::float8 / 1000), $5::bigint, l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
-     $7, l.priority, l.cause, l.delivery, l.one_off, false, false
+     $7, l.priority, l.cause, l.delivery, l.one_off, false, l.has_dependents, l.limit_key
    from letter l
    returning queue_id, priority, delivery, turn, tenant_id`,
 )

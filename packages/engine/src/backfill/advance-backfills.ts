@@ -1,7 +1,8 @@
 import { JOB_STATUS, lockJob } from '../intake/job-row.sql.ts'
 import { DEFAULT_OVERLAP, DEFAULT_PRIORITY, type Definition, queueKindOf, usualTimeoutMs } from '../job/definition.ts'
+import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, shardOfJob } from '../job/ids.ts'
-import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
+import { CAUSE, OVERLAP } from '../job/states.ts'
 import { isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
 import { insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
@@ -159,8 +160,11 @@ async function completedJob(tx: Queryable, registry: Registry, jobId: string): P
     remainingRuns: null,
     priority: definition.priority ?? DEFAULT_PRIORITY,
     overlap: OVERLAP[definition.overlap ?? DEFAULT_OVERLAP],
-    delivery: DELIVERY[definition.delivery ?? 'at_least_once'],
+    delivery: deliveryOf(definition),
+    fairnessKey: fairnessKeyOf(definition),
     decidedUntil: null,
     lastTriggerAt: null,
+    limitKey: limitKeyOf(definition, job.tenantId, jobId),
+    hasDependents: false,
   }
 }

@@ -2,8 +2,9 @@ import { cancelRuns, hasUnaskedRun, recordCanceledOneOff, wasCanceled } from '..
 import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
+import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
-import { CAUSE, DELIVERY, nameOf, OVERLAP } from '../job/states.ts'
+import { CAUSE, nameOf, OVERLAP } from '../job/states.ts'
 import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import { dueOf } from '../promotion/due.ts'
@@ -287,7 +288,9 @@ export class JobChanges {
         queueId: await queueIdOf(understood, job.tenantId),
         timeoutMs: understood.timeoutMs,
         priority: understood.priority,
-        delivery: DELIVERY[understood.definition.delivery ?? 'at_least_once'],
+        delivery: deliveryOf(understood.definition),
+        fairnessKey: fairnessKeyOf(understood.definition),
+        limitKey: limitKeyOf(understood.definition, job.tenantId, jobId),
       }
       const planned = await replanUpdated(tx, this.#deps, { job, timer: common, understood, now })
       await writeTimer(tx, planned)

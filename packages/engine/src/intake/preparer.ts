@@ -1,7 +1,8 @@
 import { BelfryError } from '../errors.ts'
 import { queueKindOf, type ResolvedSpec } from '../job/definition.ts'
+import { deliveryOf, fairnessKeyOf, limitKeyOf, limitNameOf } from '../job/flow-keys.ts'
 import { newJobId, shardOfJob, shardOfKey } from '../job/ids.ts'
-import { DELIVERY, OVERLAP } from '../job/states.ts'
+import { OVERLAP, RUN_STATE } from '../job/states.ts'
 import { dueOf } from '../promotion/due.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
 import type { Turns } from '../ready/turn.ts'
@@ -136,7 +137,8 @@ export class Preparer {
     const { shards, random, clock } = this.#deps
     const { tenantId, queueId } = known
     const now = clock.now()
-    const key = understood.idempotency?.key
+    // What shares an exact limit shares a shard.
+    const key = limitNameOf(understood.definition) ?? understood.idempotency?.key
     const shard = key === undefined ? Math.floor(random.float() * shards) : shardOfKey(tenantId, key, shards)
     const jobId = newJobId(shard, now, random)
     return this.#placed(understood, { tenantId, queueId, shard, jobId, now }, born, calendars)
@@ -171,9 +173,11 @@ export class Preparer {
       queueId: place.queueId,
       timeoutMs: understood.timeoutMs,
       priority: understood.priority,
-      delivery: deliveryOf(understood),
+      delivery: deliveryOf(understood.definition),
       name: understood.name,
       definitionJson: understood.definitionJson,
+      limitKey: limitKeyOf(understood.definition, place.tenantId, place.jobId),
+      fairnessKey: fairnessKeyOf(understood.definition),
       dueAt: Math.max(now, dueOf(nominalAt, jitterMs, schedule)),
       nominalAt,
       scheduleId: id,
@@ -202,11 +206,15 @@ export class Preparer {
       queueId: place.queueId,
       timeoutMs: understood.timeoutMs,
       priority,
-      delivery: deliveryOf(understood),
+      delivery: deliveryOf(understood.definition),
       name: understood.name,
       definitionJson: understood.definitionJson,
+      limitKey: limitKeyOf(understood.definition, place.tenantId, place.jobId),
+      fairnessKey: fairnessKeyOf(understood.definition),
       dueAt,
       turn: isReady ? this.#deps.turns.next(now, priority) : null,
+      hasDependents: false,
+      state: RUN_STATE.ready,
     }
   }
 
@@ -240,8 +248,6 @@ export class Preparer {
     return keys
   }
 }
-
-const deliveryOf = ({ definition }: UnderstoodJob): number => DELIVERY[definition.delivery ?? 'at_least_once']
 
 /** Says which job of a call it was. */
 export function inPosition(error: unknown, position: number): unknown {

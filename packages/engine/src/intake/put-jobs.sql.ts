@@ -1,6 +1,6 @@
 import { CAUSE, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers, texts } from '../store/arrays.ts'
+import { booleans, ids, instants, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
@@ -17,11 +17,11 @@ const ofLivingTenants = (tenantIds: string): string =>
 const jobs = (condition: string): string => `
    with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::smallint[], $7::smallint[], $8::text[],
-       string_to_array($9, E'\\n'), $10::float8[], $11::bigint[])
-       as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, turn)
+       string_to_array($9, E'\\n'), $10::float8[], $11::bigint[], $13::bigint[], $14::int[], $15::boolean[], $16::smallint[])
+       as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, turn, limit_key, fairness_key, has_dependents, state)
      ${condition})`
 const JOBS = jobs('')
-const JOBS_OF_TENANTS = jobs(ofLivingTenants('$13'))
+const JOBS_OF_TENANTS = jobs(ofLivingTenants('$17'))
 
 const SPECS = `
      insert into belfry.specs (updated_at, job_id, tenant_id, version, shard, name, definition)
@@ -29,15 +29,16 @@ const SPECS = `
 
 const RUNS = `
    insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
-     delivery, one_off, cancel_requested, has_dependents)
+     delivery, one_off, cancel_requested, has_dependents, limit_key)
    select to_timestamp(u.due_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, 1, 0, 0, u.timeout_ms, u.shard,
-     ${RUN_STATE.ready}, u.priority, ${CAUSE.create}, u.delivery, true, false, false
+     coalesce(u.state, ${RUN_STATE.ready}), u.priority, ${CAUSE.create}, u.delivery, true, false, coalesce(u.has_dependents, false), u.limit_key
    from u`
 
 const TIMERS = `
-   insert into belfry.timers (due_at, nominal_at, job_id, version, job_version, tenant_id, queue_id, timeout_ms, jitter_ms, shard, priority, overlap, delivery)
+   insert into belfry.timers (due_at, nominal_at, job_id, version, job_version, tenant_id, queue_id, timeout_ms, jitter_ms, shard, priority, overlap, delivery,
+     limit_key, fairness_key, has_dependents)
    select to_timestamp(greatest(u.due_at, $12::float8) / 1000), to_timestamp(u.due_at / 1000), u.job_id, 1, 1, u.tenant_id, u.queue_id, u.timeout_ms, 0,
-     u.shard, u.priority, 0, u.delivery
+     u.shard, u.priority, 0, u.delivery, u.limit_key, u.fairness_key, coalesce(u.has_dependents, false)
    from u`
 
 /**
@@ -77,21 +78,22 @@ const PUT_DELAYED: Record<Sending, Puts> = {
 const recurring = (condition: string): string => `
    with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::smallint[], $7::smallint[], $8::text[],
-       string_to_array($9, E'\\n'), $10::float8[], $11::float8[], $12::bigint[], $13::smallint[], $14::int[], $15::int[])
-       as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, nominal_at, schedule_id, overlap, jitter_ms, max_runs)
+       string_to_array($9, E'\\n'), $10::float8[], $11::float8[], $12::bigint[], $13::smallint[], $14::int[], $15::int[], $17::bigint[], $18::int[])
+       as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, nominal_at, schedule_id, overlap, jitter_ms, max_runs,
+         limit_key, fairness_key)
      ${condition}), fresh as (
      insert into belfry.jobs (updated_at, id, tenant_id, version, shard, status, name, definition)
      select to_timestamp($16::float8 / 1000), u.job_id, u.tenant_id, 1, u.shard, 0, u.name, u.definition::json from u
      on conflict do nothing returning id
    )
    insert into belfry.timers (due_at, nominal_at, schedule_id, job_id, version, job_version, tenant_id, queue_id, timeout_ms, jitter_ms, remaining_runs, shard,
-     priority, overlap, delivery)
+     priority, overlap, delivery, limit_key, fairness_key)
    select to_timestamp(u.due_at / 1000), to_timestamp(u.nominal_at / 1000), u.schedule_id, u.job_id, 1, 1, u.tenant_id, u.queue_id, u.timeout_ms, u.jitter_ms,
-     u.max_runs, u.shard, u.priority, u.overlap, u.delivery
+     u.max_runs, u.shard, u.priority, u.overlap, u.delivery, u.limit_key, u.fairness_key
    from u where (u.job_id in (select fresh.id from fresh)) is true`
 const PUT_RECURRING: Puts = {
   ofDefault: statement('put_recurring_jobs', recurring('')),
-  ofTenants: statement('put_recurring_jobs_of_tenants', recurring(ofLivingTenants('$17'))),
+  ofTenants: statement('put_recurring_jobs_of_tenants', recurring(ofLivingTenants('$19'))),
 }
 
 const LIVING = statement(
@@ -112,11 +114,18 @@ interface NewJob {
   delivery: number
   name: string | null
   definitionJson: string
+  /** The limit that its runs share with others. */
+  limitKey: string | null
+  fairnessKey: number | null
 }
 export interface NewOneOff extends NewJob {
   kind: 'immediate' | 'delayed'
   dueAt: Instant
   turn: number | null
+  /** Jobs of the same call wait for it. */
+  hasDependents: boolean
+  /** Born ready unless something else is said. */
+  state: number
 }
 export interface NewRecurring extends NewJob {
   kind: 'recurring'
@@ -146,6 +155,40 @@ const oneOffArrays = (jobs: readonly NewOneOff[]): string[] => [
   numbers(jobs.map((job) => job.turn)),
 ]
 
+/** Most jobs have none of these: an array that is too short is filled up with null. */
+const rare = <Item>(items: readonly Item[], isThere: (item: Item) => boolean, list: () => string): string =>
+  items.some(isThere) ? list() : '{}'
+
+const limitKeys = (jobs: readonly NewJob[]): string =>
+  rare(
+    jobs,
+    (job) => job.limitKey !== null,
+    () => numbers(jobs.map((job) => job.limitKey)),
+  )
+const fairnessKeys = (jobs: readonly NewJob[]): string =>
+  rare(
+    jobs,
+    (job) => job.fairnessKey !== null,
+    () => numbers(jobs.map((job) => job.fairnessKey)),
+  )
+
+const oneOffValues = (jobs: readonly NewOneOff[], now: Instant): unknown[] => [
+  ...oneOffArrays(jobs),
+  now,
+  limitKeys(jobs),
+  fairnessKeys(jobs),
+  rare(
+    jobs,
+    (job) => job.hasDependents,
+    () => booleans(jobs.map((job) => job.hasDependents)),
+  ),
+  rare(
+    jobs,
+    (job) => job.state !== RUN_STATE.ready,
+    () => numbers(jobs.map((job) => job.state)),
+  ),
+]
+
 /** Each put answers how many it made: fewer than it was given if some were there already, or their tenant is gone. */
 export function putImmediate(
   db: Queryable,
@@ -153,7 +196,7 @@ export function putImmediate(
   now: Instant,
   sending: Sending = 'again',
 ): Promise<number> {
-  return put(db, PUT_IMMEDIATE[sending], jobs, [...oneOffArrays(jobs), now])
+  return put(db, PUT_IMMEDIATE[sending], jobs, oneOffValues(jobs, now))
 }
 
 export function putDelayed(
@@ -162,7 +205,7 @@ export function putDelayed(
   now: Instant,
   sending: Sending = 'again',
 ): Promise<number> {
-  return put(db, PUT_DELAYED[sending], jobs, [...oneOffArrays(jobs), now])
+  return put(db, PUT_DELAYED[sending], jobs, oneOffValues(jobs, now))
 }
 
 export function putRecurring(db: Queryable, jobs: readonly NewRecurring[], now: Instant): Promise<number> {
@@ -175,6 +218,8 @@ export function putRecurring(db: Queryable, jobs: readonly NewRecurring[], now: 
     numbers(jobs.map((job) => job.jitterMs)),
     numbers(jobs.map((job) => job.maxRuns)),
     now,
+    limitKeys(jobs),
+    fairnessKeys(jobs),
   ])
 }
 

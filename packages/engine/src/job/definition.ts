@@ -22,6 +22,10 @@ export interface Definition {
   jitterMs?: number
   maxRuns?: number
   priority?: number
+  concurrency?: ConcurrencyLimit
+  rateLimit?: RateLimit
+  /** Runs of a queue that belongs to one tenant take turns by it. */
+  fairnessKey?: string
   /** Who created the job: an API key's prefix, or a program. */
   createdBy?: string
 }
@@ -58,6 +62,26 @@ export function queueKindOf({ http }: Pick<Definition, 'http'>): QueueKind {
 /** What an attempt may take, unless the definition says so itself. */
 export function usualTimeoutMs({ http }: Pick<Definition, 'http'>): number {
   return http === undefined ? DEFAULT_TIMEOUT_MS : DEFAULT_HTTP_TIMEOUT_MS
+}
+
+/** How many runs may be leased at a time: of the job, or of all jobs that name the key. */
+export interface ConcurrencyLimit {
+  key?: string
+  limit: number
+  /** What happens to a run that finds no free slot, unless it waits. */
+  onLimit?: 'skip' | 'cancel_oldest'
+}
+
+/** How many runs may start: `limit` in a period, evenly, and up to `burst` at once. */
+export interface RateLimit {
+  /** The same as that of `concurrency`, if both are there. */
+  key?: string
+  limit: number
+  periodMs: number
+  /** Default: as many as `limit`. */
+  burst?: number
+  /** Default 1: as how many runs one counts. */
+  cost?: number
 }
 
 export interface RetryPolicy {

@@ -3,7 +3,8 @@
  * keeps its meaning for ever: history is read a year back.
  */
 
-export const RUN_STATE = { ready: 0, leased: 1, waiting: 2, blocked: 3 } as const
+/** `blocked` waits for another run of its job, `limited` for a slot of its key, `dependent` for other jobs: to people all three are blocked. */
+export const RUN_STATE = { ready: 0, leased: 1, waiting: 2, blocked: 3, limited: 4, dependent: 5 } as const
 
 /** How an attempt ended. `released` and `snoozed` do not count towards `maxAttempts`. */
 export const OUTCOME = {
@@ -18,6 +19,10 @@ export const OUTCOME = {
 
 /** Whether an attempt whose outcome is unknown is repeated. */
 export const DELIVERY = { at_least_once: 0, at_most_once: 1 } as const
+/** Added to the delivery of runs that have a concurrency key: they are claimed apart from all others. */
+export const KEYED = 2
+export const isKeyed = (delivery: number): boolean => delivery >= KEYED
+export const isOnce = (delivery: number): boolean => delivery % KEYED === DELIVERY.at_most_once
 
 /** Who performs the runs of a queue: workers, or nodes that call HTTP targets. */
 export const QUEUE_KIND = { worker: 0, http: 1 } as const

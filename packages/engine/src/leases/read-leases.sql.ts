@@ -1,4 +1,4 @@
-import { CAUSE, DELIVERY, RUN_STATE } from '../job/states.ts'
+import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { numbers } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
@@ -71,7 +71,7 @@ const leaseOf = (row: Row, { shard, jobId, nominalAt, attempt, holder }: Fence):
   leasedAt: row[7],
   leaseUntil: row[8],
   deadline: row[9],
-  atMostOnce: row[10] === DELIVERY.at_most_once,
+  atMostOnce: isOnce(row[10]),
   oneOff: row[11],
   definition: null,
   isBackfill: row[12] === CAUSE.backfill,

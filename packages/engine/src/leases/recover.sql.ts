@@ -1,4 +1,4 @@
-import { CAUSE, DELIVERY, RUN_STATE } from '../job/states.ts'
+import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
@@ -131,7 +131,7 @@ const leaseOf = (row: Row, holder: string): Lease => ({
   leasedAt: row[8],
   leaseUntil: row[9],
   deadline: row[10],
-  atMostOnce: row[11] === DELIVERY.at_most_once,
+  atMostOnce: isOnce(row[11]),
   oneOff: row[12],
   definition: row[13],
   ownPayload: row[14],

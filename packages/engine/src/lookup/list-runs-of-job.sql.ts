@@ -1,6 +1,7 @@
 import { createdAtOf, shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
+import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Range } from './filter.ts'
@@ -44,14 +45,14 @@ const LIST = statement(
      ) s cross join lateral (
        select ${liveColumns} from belfry.runs r ${lastAttemptOf}
        where s.ended_at is null and r.shard = $1 and r.job_id = $2 and r.nominal_at = s.key and r.tenant_id = $3
-         and ($7::smallint is null or r.state = $7) and $8::smallint is null
+         and ($7::smallint[] is null or r.state = any($7)) and $8::smallint is null
        union all
        select ${liveColumns} from packed r ${noAttempt}
-       where s.ended_at is null and r.nominal_at = s.key and r.tenant_id = $3 and ($7::smallint is null or r.state = $7) and $8::smallint is null
+       where s.ended_at is null and r.nominal_at = s.key and r.tenant_id = $3 and ($7::smallint[] is null or r.state = any($7)) and $8::smallint is null
        union all
        select ${pastColumns} from belfry.attempts a
        where a.shard = $1 and a.job_id = $2 and a.nominal_at = s.key and a.finished_at = s.ended_at and a.number = s.number and a.tenant_id = $3
-         and ($8::smallint is null or a.outcome = $8) and $7::smallint is null
+         and ($8::smallint is null or a.outcome = $8) and $7::smallint[] is null
        limit 1
      ) run
      where ($9::text is null or run.queue = $9) and ($11::smallint is null or run.failure_class = $11)
@@ -64,7 +65,7 @@ export interface RunsOfJob extends PageRequest {
   tenantId: number
   jobId: string
   limit: number
-  state: number | null
+  states: readonly number[] | null
   outcome: number | null
   queue: string | null
   failureClass: number | null
@@ -72,7 +73,7 @@ export interface RunsOfJob extends PageRequest {
 }
 
 export async function listRunsOfJob(db: Queryable, request: RunsOfJob): Promise<Page<RunSummary>> {
-  const { tenantId, jobId, state, outcome, queue, failureClass, range, limit } = request
+  const { tenantId, jobId, states, outcome, queue, failureClass, range, limit } = request
   const [before] = readCursor(request, [TIMESTAMP]) ?? []
   const rows = await db.query<[Instant | null, ...SummaryRow] | [Instant | null, null]>(LIST, [
     shardOfJob(jobId),
@@ -81,7 +82,7 @@ export async function listRunsOfJob(db: Queryable, request: RunsOfJob): Promise<
     before === undefined ? Number.POSITIVE_INFINITY : Number(before),
     createdAtOf(jobId) - DAY_MS,
     MAX_SCANNED,
-    state,
+    states && numbers(states),
     outcome,
     queue,
     limit + 1,

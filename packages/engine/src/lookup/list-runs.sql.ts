@@ -2,6 +2,7 @@ import { DEFAULT_TENANT } from '../job/definition.ts'
 import { isJobId } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { readRange, readTextFilter, type When } from './filter.ts'
@@ -27,7 +28,7 @@ import {
   type RunSummary,
   runSummaryOf,
   type SummaryRow,
-  stateOf,
+  statesOf,
 } from './run-view.ts'
 
 /** Live runs of each shard that one page of the tenant `default` looks at. */
@@ -86,7 +87,7 @@ const listText = ({ live, horizon }: LiveRuns): string =>
       from (
         select l.shard, l.job_id, l.nominal_at, l.due_at, l.queue_id, l.state, l.failures from live l
         union all select p.shard, p.job_id, p.nominal_at, p.due_at, p.queue_id, p.state, p.failures from packed p) l
-      where ($11::smallint is null or l.state = $11)
+      where ($11::smallint[] is null or l.state = any($11))
         and ($13::text is null or l.queue_id in (select q.id from belfry.queues q where (q.tenant_id = $1 or q.shared) and q.name = $13))
         and ($15::smallint is null or l.failures > 0 and $15 = (
           select a.failure_class from belfry.attempts a where a.shard = l.shard and a.job_id = l.job_id and a.nominal_at = l.nominal_at
@@ -165,7 +166,7 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
   checkWord('failureClass', request.failureClass, FAILURE_CLASSES)
   const limit = limitOf(request)
   const filter = {
-    state: status === undefined ? null : stateOf(status),
+    states: status === undefined ? null : statesOf(status),
     outcome: status === undefined ? null : outcomeOf(status),
     queue: readTextFilter('queue', request.queue),
     failureClass: request.failureClass === undefined ? null : FAILURE_CLASS[request.failureClass],
@@ -176,7 +177,7 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
     const page = { tenantId, jobId, limit, ...(cursor === undefined ? {} : { cursor }) }
     return isJobId(jobId) ? listRunsOfJob(db, { ...filter, ...page }) : { items: [], nextCursor: null }
   }
-  const { state, outcome, queue, failureClass, range } = filter
+  const { states, outcome, queue, failureClass, range } = filter
   const cursor = readCursor(request, PATTERNS)
   const [phase, finishedAt, atJobId, nominalAt, number] = cursor ?? ['live', '0', AFTER_ALL, '0', '0']
   const isLive = phase === 'live'
@@ -189,13 +190,13 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
     isLive && outcome === null,
     isLive ? atJobId : AFTER_ALL,
     isLive && cursor ? Number(nominalAt) : TIME_END,
-    state === null,
+    states === null,
     isLive ? TIME_END : Number(finishedAt),
     isLive ? AFTER_ALL : atJobId,
     isLive ? TIME_END : Number(nominalAt),
     isLive ? NUMBER_END : Number(number),
     scan,
-    state,
+    states && numbers(states),
     outcome,
     queue,
     limit + 1,

@@ -5,7 +5,7 @@ import { finishEnded, finishGoesOn, finishSucceeded } from '../attempts/finish.s
 import { Partitioner } from '../history/partitioner.ts'
 import { putDelayed, putImmediate, putRecurring } from '../intake/put-jobs.sql.ts'
 import { newJobId, runIdOf } from '../job/ids.ts'
-import { OUTCOME } from '../job/states.ts'
+import { OUTCOME, RUN_STATE } from '../job/states.ts'
 import { appendLogs } from '../leases/attempt-logs.sql.ts'
 import { ManualClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
@@ -37,6 +37,7 @@ async function setup() {
   const definition = { queue: 'emails', payload: { to: 'a' }, labels: { team: 'x' }, priority: 7 }
   const job = (jobId: string) => ({
     ...{ shard: SHARD, jobId, tenantId: 1, queueId: 1, timeoutMs: 60_000, priority: 7, delivery: 0, name: null },
+    ...{ limitKey: null, fairnessKey: null, hasDependents: false, state: RUN_STATE.ready },
     definitionJson: JSON.stringify(definition),
   })
   const delayed = async (at = LATER) => {

@@ -4,6 +4,7 @@ import { finishSucceeded } from '../attempts/finish.sql.ts'
 import { Partitioner } from '../history/partitioner.ts'
 import { putDelayed } from '../intake/put-jobs.sql.ts'
 import { newJobId, runIdOf } from '../job/ids.ts'
+import { RUN_STATE } from '../job/states.ts'
 import { promoteOneOffs } from '../promotion/promote-one-offs.sql.ts'
 import { ManualClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
@@ -36,8 +37,9 @@ async function setup() {
   await new Partitioner({ db, clock: new ManualClock(NOW), logger: silentLogger }).ensure()
   const create = async () => {
     const jobId = newJobId(SHARD, NOW, systemRandom)
-    const numbers = { tenantId: 1, queueId: 1, timeoutMs: 60_000, priority: 5, delivery: 0 }
-    const job = { shard: SHARD, jobId, ...numbers, name: null, definitionJson: '{"queue":"emails"}' }
+    const numbers = { tenantId: 1, queueId: 1, timeoutMs: 60_000, priority: 5, delivery: 0, state: RUN_STATE.ready }
+    const rare = { limitKey: null, fairnessKey: null, hasDependents: false }
+    const job = { shard: SHARD, jobId, ...numbers, ...rare, name: null, definitionJson: '{"queue":"emails"}' }
     await putDelayed(mover, [{ ...job, kind: 'delayed', dueAt: LATER, turn: null }], NOW)
     return jobId
   }

@@ -132,7 +132,7 @@ async function withDepth(
       depth: {
         ready: countOf(RUN_STATE.ready),
         running: countOf(RUN_STATE.leased),
-        waiting: countOf(RUN_STATE.waiting, RUN_STATE.blocked),
+        waiting: countOf(RUN_STATE.waiting, RUN_STATE.blocked, RUN_STATE.limited, RUN_STATE.dependent),
         isComplete,
       },
       oldestReadyMs: oldest === undefined ? null : Math.max(0, now - oldest),

@@ -85,16 +85,21 @@ export function finalStatusOf(outcome: number): FinalStatus {
   return FINAL_STATUSES.find((status) => status === name) ?? 'failed'
 }
 
+/** It waits for another run, a slot or another job. */
+const BLOCKED_STATES: readonly number[] = [RUN_STATE.blocked, RUN_STATE.limited, RUN_STATE.dependent]
+
 export function liveStatusOf(state: number): RunStatus {
   if (state === RUN_STATE.leased) return 'running'
+  if (BLOCKED_STATES.includes(state)) return 'blocked'
   const name = nameOf(RUN_STATE, state)
   return LIVE_STATUSES.find((status) => status === name) ?? 'waiting'
 }
 
-/** The state in `runs` that a status stands for; null for the status of a run that is over. */
-export function stateOf(status: RunStatus): number | null {
-  if (status === 'running') return RUN_STATE.leased
-  return status === 'waiting' || status === 'blocked' || status === 'ready' ? RUN_STATE[status] : null
+/** The states in `runs` that a status stands for; null for the status of a run that is over. */
+export function statesOf(status: RunStatus): readonly number[] | null {
+  if (status === 'running') return [RUN_STATE.leased]
+  if (status === 'blocked') return BLOCKED_STATES
+  return status === 'waiting' || status === 'ready' ? [RUN_STATE[status]] : null
 }
 
 export function outcomeOf(status: RunStatus): number | null {

@@ -141,5 +141,7 @@ export function readyRunOf(
     cause,
     delivery: timer.delivery,
     oneOff: timer.scheduleId === null,
+    hasDependents: timer.hasDependents,
+    limitKey: timer.limitKey,
   }
 }

@@ -16,15 +16,15 @@ const PROMOTE = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::boolean[], $9::boolean[])
        as u (shard, job_id, version, turn, leased, packs)
    ), held as (
-     select t.ctid, u.turn, u.leased, u.packs
+     select t.ctid, u.turn, u.leased, u.packs and not t.has_dependents as packs
      from u cross join lateral (
-       select t.ctid from belfry.timers t
+       select t.ctid, t.has_dependents from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
    ), gone as (
      delete from belfry.timers t using held h where t.ctid = h.ctid
      returning t.nominal_at, t.due_at, t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, h.turn, h.leased,
-       h.packs
+       h.packs, t.limit_key, t.has_dependents
    ), packed as (
      select g.shard, g.job_id, g.nominal_at, g.due_at, g.tenant_id, g.queue_id, g.job_version, g.timeout_ms, g.priority, ${CAUSE.create}::smallint as cause
      from gone g where g.packs
@@ -32,10 +32,10 @@ const PROMOTE = statement(
      ${packRuns('packed', { holder: '$8', now: '$6', leaseUntil: '$7' }, 'one-offs')}
    ), born as (
      insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
-       attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
+       attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
      select m.nominal_at, m.due_at, m.turn, ${leasedColumns({ now: '$6', leaseUntil: '$7', holder: '$8' })},
        m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.create}, m.delivery, true,
-       false, false
+       false, m.has_dependents, m.limit_key
      from gone m where not m.packs
      on conflict do nothing
      returning shard, job_id, holder

@@ -34,11 +34,11 @@ const PROMOTE = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[], $8::boolean[], $12::boolean[])
        as u (shard, job_id, version, next_nominal, next_due, turn, leased, wanted, packs)
    ), held as (
-     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, u.packs, t.nominal_at, t.due_at, t.overlap,
+     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, u.packs and not t.has_dependents as packs, t.nominal_at, t.due_at, t.overlap,
        exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0) as met_row,
        t.overlap <> ${OVERLAP.allow} and t.packed_by is not null and ${PACKED_IS_ALIVE} as met_packed
      from u cross join lateral (
-       select t.ctid, t.nominal_at, t.due_at, t.overlap, t.packed_by, t.packed_nominal from belfry.timers t
+       select t.ctid, t.nominal_at, t.due_at, t.overlap, t.packed_by, t.packed_nominal, t.has_dependents from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
      offset 0
@@ -49,7 +49,7 @@ const PROMOTE = statement(
        packed_by = case when h.packs and not (${IS_ALIVE}) then $11::bigint else t.packed_by end,
        packed_nominal = case when h.packs and not (${IS_ALIVE}) then h.nominal_at else t.packed_nominal end
      from held h where t.ctid = h.ctid and not (${TAKES_THOUGHT})
-     returning t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery,
+     returning t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, t.limit_key, t.has_dependents,
        h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and (${IS_ALIVE}) as overlaps,
        h.packs and not (${IS_ALIVE}) as packs
    ), skipped as (
@@ -64,10 +64,10 @@ const PROMOTE = statement(
      ${packRuns('packed', { holder: '$11', now: '$9', leaseUntil: '$10' }, 'recurring')}
    ), born as (
      insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
-       attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
+       attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
      select m.run_nominal, m.run_due, m.turn, ${leasedColumns({ now: '$9', leaseUntil: '$10', holder: '$11' })},
        m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.schedule}, m.delivery, false,
-       false, false
+       false, m.has_dependents, m.limit_key
      from moved m where not m.overlaps and not m.packs
      on conflict do nothing
      returning job_id

@@ -1,4 +1,4 @@
-import { CAUSE, DELIVERY, OVERLAP } from '../job/states.ts'
+import { CAUSE, DELIVERY, isKeyed, isOnce, OVERLAP } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
@@ -88,7 +88,7 @@ export class Promoter implements Step {
     const leased = new Set<Timer>()
     this.#holds = false
     const due = reader.takeDue(BATCH, (timer) => {
-      const admission = timer.nominalAt === null ? 'ready' : direct.admit(timer)
+      const admission = timer.nominalAt === null || isKeyed(timer.delivery) ? 'ready' : direct.admit(timer)
       if (admission === 'leased') leased.add(timer)
       if (admission === 'hold') this.#holds = true
       return admission !== 'hold'
@@ -273,7 +273,7 @@ function leaseOf(
     leasedAt: now,
     leaseUntil: Math.min(leaseUntil, deadline),
     deadline,
-    atMostOnce: timer.delivery === DELIVERY.at_most_once,
+    atMostOnce: isOnce(timer.delivery),
     oneOff: timer.scheduleId === null,
     definition,
     packed: receipt && packedIn(receipt, { dueAt: timer.dueAt, cause, priority: timer.priority }),

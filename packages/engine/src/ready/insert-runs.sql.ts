@@ -6,12 +6,12 @@ import { type Statement, statement } from '../store/statement.ts'
 
 const insertText = (state: number): string =>
   `insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state,
-     priority, cause, delivery, one_off, cancel_requested, has_dependents)
+     priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0,
-     u.timeout_ms, u.shard, ${state}, u.priority, u.cause, u.delivery, u.one_off, false, false
+     u.timeout_ms, u.shard, ${state}, u.priority, u.cause, u.delivery, u.one_off, false, u.has_dependents, u.limit_key
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::float8[], $5::bigint[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[],
-     $11::smallint[], $12::smallint[], $13::smallint[], $14::boolean[])
-     as u (shard, job_id, nominal_at, due_at, turn, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, one_off)
+     $11::smallint[], $12::smallint[], $13::smallint[], $14::boolean[], $15::boolean[], $16::bigint[])
+     as u (shard, job_id, nominal_at, due_at, turn, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, one_off, has_dependents, limit_key)
    on conflict do nothing
    returning job_id, nominal_at`
 
@@ -35,6 +35,10 @@ export interface ReadyRun {
   cause: number
   delivery: number
   oneOff: boolean
+  /** Other jobs wait for it. */
+  hasDependents: boolean
+  /** The limit that it shares with others. */
+  limitKey: string | null
 }
 
 interface Born {
@@ -69,6 +73,8 @@ async function insert(db: Queryable, into: Statement, runs: readonly ReadyRun[])
     numbers(runs.map((run) => run.cause)),
     numbers(runs.map((run) => run.delivery)),
     booleans(runs.map((run) => run.oneOff)),
+    booleans(runs.map((run) => run.hasDependents)),
+    numbers(runs.map((run) => run.limitKey)),
   ])
   return rows.map(([jobId, nominalAt]) => ({ jobId, nominalAt }))
 }

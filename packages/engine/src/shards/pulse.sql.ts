@@ -1,5 +1,5 @@
 import { PRIORITIES } from '../job/level.ts'
-import { DELIVERY, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
+import { DELIVERY, KEYED, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -7,10 +7,14 @@ import { statement } from '../store/statement.ts'
 import { PROMOTER_BIT } from './roles.ts'
 
 /** Per queue and priority the lowest turn of its ready runs. Each kind of delivery has an index of its own. */
-const headsOf = (queueIds: string, delivery: number): string =>
-  `array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery = ${delivery}
+const headsOf = (queueIds: string, delivery: string): string =>
+  `array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery ${delivery}
          and r.priority = p.priority order by r.turn limit 1)
        from unnest(${queueIds}::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority)`
+
+const USUAL = `= ${DELIVERY.at_least_once}`
+const ONCE = `= ${DELIVERY.at_most_once}`
+const WITH_KEY = `>= ${KEYED}`
 
 /** Calendars that have changed, of one pulse; the rest comes when these are done. */
 const MAX_CALENDARS = 1_000
@@ -40,8 +44,9 @@ const PULSE = statement(
        from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n),
      exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)
        or exists (select from belfry.receipts c where c.lease_until <= clock.now),
-     ${headsOf('$7', DELIVERY.at_least_once)},
-     ${headsOf('$7', DELIVERY.at_most_once)},
+     ${headsOf('$7', USUAL)},
+     ${headsOf('$7', ONCE)},
+     ${headsOf('$7', WITH_KEY)},
      array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[],
      array(select q.id from belfry.queues q where q.paused_at is not null),
      array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute'),
@@ -51,12 +56,13 @@ const PULSE = statement(
      array(select c.tenant_id || '/' || c.version || '/' || c.name from belfry.calendars c where c.replanned < c.version
        order by c.updated_at limit ${MAX_CALENDARS}),
      (select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data'),
-     exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null)
+     exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null),
+     exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})
    from clock`,
 )
 const HEADS = statement(
   'read_heads',
-  `select ${headsOf('$1', DELIVERY.at_least_once)}, ${headsOf('$1', DELIVERY.at_most_once)}`,
+  `select ${headsOf('$1', USUAL)}, ${headsOf('$1', ONCE)}, ${headsOf('$1', WITH_KEY)}`,
 )
 const GRACE = statement(
   'grant_grace',
@@ -113,12 +119,14 @@ export interface PulseAnswer {
   hasBlocked: boolean
   /** Some recurring job says how late its runs may start. */
   hasStartDeadlines: boolean
+  /** Some run waits for a slot of its key, in whatever shard. */
+  hasLimited: boolean
 }
 
 type Row = [
-  ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string],
+  ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string, string],
   ...[string, string, string, number, boolean, boolean],
-  ...[string, string | null, boolean],
+  ...[string, string | null, boolean, boolean],
 ]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
@@ -134,11 +142,13 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     question.roles,
     question.address,
   ])
-  const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce] = row as Row
-  const [promoters, paused, deleted, httpQueues, hasBackfills, hasBlocked] = (row as Row).slice(10) as [
+  const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce, headsKeyed] = row as Row
+  const [promoters, paused, deleted, httpQueues, hasBackfills, hasBlocked] = (row as Row).slice(11) as [
     ...[string, string, string, number, boolean, boolean],
   ]
-  const [calendars, zoneData, hasStartDeadlines] = (row as Row).slice(16) as [string, string | null, boolean]
+  const [calendars, zoneData, hasStartDeadlines, hasLimited] = (row as Row).slice(17) as [
+    ...[string, string | null, boolean, boolean],
+  ]
   return {
     now: Math.floor(now),
     lastPulseAt: last,
@@ -153,11 +163,12 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     timersDue: listOf(timers).map(Number),
     waitingDue: listOf(waiting).map(Number),
     hasExpired: expired,
-    heads: headsByQueue(question.queueIds, heads, headsOnce),
+    heads: headsByQueue(question.queueIds, heads, headsOnce, headsKeyed),
     hasBlocked,
     changedCalendars: listOf(calendars).map(calendarOf),
     zoneData,
     hasStartDeadlines,
+    hasLimited,
   }
 }
 
@@ -168,15 +179,13 @@ function calendarOf(text: string): { tenantId: number; version: number; name: st
 
 /** The same that a pulse answers about queues, for those that somebody asks about now. */
 export async function readHeads(db: Queryable, queueIds: readonly number[]): Promise<(number | null)[][]> {
-  const [row] = await db.query<[string, string]>(HEADS, [numbers(queueIds)])
-  return headsByQueue(queueIds, ...(row as [string, string]))
+  const [row] = await db.query<[string, string, string]>(HEADS, [numbers(queueIds)])
+  return headsByQueue(queueIds, ...(row as [string, string, string]))
 }
 
-function headsByQueue(queueIds: readonly number[], heads: string, headsOnce: string): (number | null)[][] {
-  const turnsOf = (array: string) => listOf(array).map((turn) => (turn === 'NULL' ? null : Number(turn)))
-  const [turns, turnsOnce] = [turnsOf(heads), turnsOf(headsOnce)]
-  const ofQueue = (list: (number | null)[], i: number) => list.slice(i * PRIORITIES, (i + 1) * PRIORITIES)
-  return queueIds.map((_, i) => [...ofQueue(turns, i), ...ofQueue(turnsOnce, i)])
+function headsByQueue(queueIds: readonly number[], ...kinds: string[]): (number | null)[][] {
+  const turns = kinds.map((heads) => listOf(heads).map((turn) => (turn === 'NULL' ? null : Number(turn))))
+  return queueIds.map((_, i) => turns.flatMap((list) => list.slice(i * PRIORITIES, (i + 1) * PRIORITIES)))
 }
 
 export async function grantGrace(db: Queryable, until: Instant): Promise<void> {

@@ -5,14 +5,15 @@ import { TIMER_COLUMNS, type Timer, type TimerRow, timerOf } from './timer.ts'
 
 const LOCK = statement(
   'lock_timer',
-  `select ${TIMER_COLUMNS}, t.decided_until, t.last_trigger_at from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
+  `select ${TIMER_COLUMNS}, t.decided_until, t.last_trigger_at, t.limit_key, t.has_dependents from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
 )
 /** Whatever the clock of the writer says, what was decided stays decided. */
 const WRITE = statement(
   'write_timer',
   `update belfry.timers t set version = t.version + 1, due_at = to_timestamp($3::float8 / 1000), nominal_at = to_timestamp($4::float8 / 1000),
      decided_until = greatest(t.decided_until, to_timestamp($5::float8 / 1000)), schedule_id = $6, job_version = $7, queue_id = $8, timeout_ms = $9, jitter_ms = $10,
-     remaining_runs = $11, priority = $12, overlap = $13, delivery = $14, last_trigger_at = to_timestamp($15::float8 / 1000)
+     remaining_runs = $11, priority = $12, overlap = $13, delivery = $14, last_trigger_at = to_timestamp($15::float8 / 1000), fairness_key = $16,
+     limit_key = $17, has_dependents = $18
    where t.shard = $1 and t.job_id = $2`,
 )
 const REMOVE = statement('remove_timer', 'delete from belfry.timers t where t.shard = $1 and t.job_id = $2')
@@ -22,6 +23,10 @@ export interface LockedTimer extends Timer {
   /** The last scheduled nominal time that became a run or a skip. Only rises. */
   decidedUntil: Instant | null
   lastTriggerAt: Instant | null
+  /** The limit that the job's runs share with others. */
+  limitKey: string | null
+  /** Other jobs wait for its runs. */
+  hasDependents: boolean
 }
 
 /** When the timer of a job is due that is paused. */
@@ -29,11 +34,13 @@ export const NEVER_DUE = Number.POSITIVE_INFINITY
 
 /** Takes the job's lock: nobody promotes, changes or triggers the job until the transaction ends. */
 export async function lockTimer(tx: Queryable, shard: number, jobId: string): Promise<LockedTimer | null> {
-  const [row] = await tx.query<[...TimerRow, decidedUntil: Instant | null, lastTriggerAt: Instant | null]>(LOCK, [
+  const [row] = await tx.query<[...TimerRow, Instant | null, Instant | null, string | null, boolean]>(LOCK, [
     shard,
     jobId,
   ])
-  return row ? { ...timerOf(row as unknown as TimerRow), decidedUntil: row[14], lastTriggerAt: row[15] } : null
+  if (!row) return null
+  const [decidedUntil, lastTriggerAt, limitKey, hasDependents] = [row[15], row[16], row[17], row[18]]
+  return { ...timerOf(row as unknown as TimerRow), decidedUntil, lastTriggerAt, limitKey, hasDependents }
 }
 
 /** Where a new rule takes over: now, but never before what is decided, whatever clock decided it. */
@@ -58,6 +65,9 @@ export async function writeTimer(tx: Queryable, timer: LockedTimer): Promise<voi
     timer.overlap,
     timer.delivery,
     timer.lastTriggerAt,
+    timer.fairnessKey,
+    timer.limitKey,
+    timer.hasDependents,
   ])
 }
 

@@ -23,10 +23,12 @@ export interface Timer {
   priority: number
   overlap: number
   delivery: number
+  /** Among runs of one queue of a tenant, whom this one is fair to the others by. */
+  fairnessKey: number | null
 }
 
 export const TIMER_COLUMNS = `t.job_id, t.version, t.due_at, t.nominal_at, t.schedule_id, t.job_version, t.tenant_id, t.queue_id, t.timeout_ms,
-  t.jitter_ms, t.remaining_runs, t.priority, t.overlap, t.delivery`
+  t.jitter_ms, t.remaining_runs, t.priority, t.overlap, t.delivery, t.fairness_key`
 
 export type TimerRow = readonly [
   jobId: string,
@@ -43,6 +45,7 @@ export type TimerRow = readonly [
   priority: number,
   overlap: number,
   delivery: number,
+  fairnessKey: number | null,
 ]
 
 export function timerOf(row: TimerRow): Timer {
@@ -62,5 +65,6 @@ export function timerOf(row: TimerRow): Timer {
     priority: row[11],
     overlap: row[12],
     delivery: row[13],
+    fairnessKey: row[14],
   }
 }

@@ -2,7 +2,7 @@ import { claimAsOne } from '../../attempts/claim-as-one.ts'
 import { Claimer, type Taker } from '../../attempts/claimer.ts'
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
-import { DELIVERY } from '../../job/states.ts'
+import { isOnce } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
@@ -134,7 +134,7 @@ export class Handlers implements DirectLeases {
     const serving = this.#serving.get(queueId)
     if (!serving) return 'ready'
     const { pool, claimer } = serving
-    const room = delivery === DELIVERY.at_most_once ? pool.freeSlots() : pool.credit()
+    const room = isOnce(delivery) ? pool.freeSlots() : pool.credit()
     if (room > 0 && !claimer.backlogged) {
       pool.reserve(1)
       return 'leased'

@@ -1,0 +1,25 @@
+import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
+import { purgeBackfills } from './backfill/purge-backfills.sql.ts'
+import type { Engine } from './engine.ts'
+import { purgeCheckpoints } from './leases/checkpoints.sql.ts'
+import { DAY_MS } from './schedule/duration.ts'
+import { purgeWorkers } from './tenants/worker-rows.sql.ts'
+
+/** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
+export async function purgeForgotten(
+  engine: Pick<Engine, 'db' | 'clock' | 'shards' | 'historyDays' | 'http'>,
+): Promise<{ waitMs: number }> {
+  const { db, clock, shards, historyDays, http } = engine
+  const now = clock.now()
+  const forgotten = now - historyDays * DAY_MS
+  // One that fails keeps none of the others from their turn.
+  const purges = await Promise.allSettled([
+    purgeRunPayloads(db, forgotten),
+    purgeBackfills(db, shards, forgotten),
+    purgeWorkers(db, now - DAY_MS),
+    purgeCheckpoints(db),
+  ])
+  const done = await http.purge()
+  for (const purge of purges) if (purge.status === 'rejected') throw purge.reason
+  return done
+}
