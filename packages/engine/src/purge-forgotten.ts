@@ -1,15 +1,21 @@
 import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
 import { purgeBackfills } from './backfill/purge-backfills.sql.ts'
-import type { Engine } from './engine.ts'
+import type { HttpSide } from './http-side.ts'
 import { purgeCheckpoints } from './leases/checkpoints.sql.ts'
+import type { Clock } from './runtime/clock.ts'
 import { DAY_MS } from './schedule/duration.ts'
+import type { Database } from './store/database.ts'
 import { purgeWorkers } from './tenants/worker-rows.sql.ts'
 
 /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
-export async function purgeForgotten(
-  engine: Pick<Engine, 'db' | 'clock' | 'shards' | 'historyDays' | 'http'>,
-): Promise<{ waitMs: number }> {
-  const { db, clock, shards, historyDays, http } = engine
+export async function purgeForgotten(deps: {
+  db: Database
+  clock: Clock
+  shards: number
+  historyDays: number
+  http: HttpSide
+}): Promise<{ waitMs: number }> {
+  const { db, clock, shards, historyDays, http } = deps
   const now = clock.now()
   const forgotten = now - historyDays * DAY_MS
   // One that fails keeps none of the others from their turn.
