@@ -11,6 +11,7 @@ interface Ratios {
   pre_enqueued_vs_floor: number | null
   delayed_vs_floor: number | null
   recurring_vs_floor: number | null
+  http_vs_floor: number | null
   /** Cost per run ÷ cost per run. */
   ten_million_vs_hundred_thousand: number | null
   /** Throughput with a snapshot held ÷ without. */
@@ -67,6 +68,7 @@ export class ReportWriter {
         pre_enqueued_vs_floor: versus('pre_enqueued'),
         delayed_vs_floor: versus('delayed'),
         recurring_vs_floor: versus('recurring'),
+        http_vs_floor: versus('http'),
         ten_million_vs_hundred_thousand: ratio(
           value('recurring_among_timers', 'belfry among 100k'),
           value('recurring_among_timers', 'belfry among 10m'),

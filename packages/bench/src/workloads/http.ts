@@ -1,15 +1,35 @@
 import { checkHistory, createAll, DEADLINE_MS, settle, startBelfry, waitForHistory } from '../belfry.ts'
 import { connect } from '../database.ts'
 import { startOutside } from '../outside-process.ts'
-import { type Measurement, type Setting, sized, type Workload } from '../workload.ts'
+import { openConnection, requestText, statusOf } from '../tiny-http.ts'
+import { type Measurement, mustEqual, type Setting, sized, type Workload } from '../workload.ts'
 
 const WARM_UP = 5_000
+/** As many as Belfry opens to one origin. */
+const CONNECTIONS = 256
+/** What Belfry sends along with every call, in names and about in length. */
+const CALL_HEADERS = {
+  'content-type': 'application/json',
+  'user-agent': 'belfry',
+  'idempotency-key': '01980000-0000-7000-8000-000000000000.mbq0zzzz',
+  'belfry-job-id': '01980000-0000-7000-8000-000000000000',
+  'belfry-run-id': '01980000-0000-7000-8000-000000000000.mbq0zzzz',
+  'belfry-attempt': '1',
+  'belfry-nominal-at': '2026-01-01T00:00:00.000Z',
+  traceparent: '00-0123456789abcdef0123456789abcdef-0123456789abcdef-01',
+  'webhook-id': '01980000-0000-7000-8000-000000000000_mbq0zzzz',
+  'webhook-timestamp': '1767225600',
+  'webhook-signature': 'v1,0123456789abcdef0123456789abcdef0123456789abcde=',
+}
 
 export const http: Workload = {
   name: 'http',
   summary: 'HTTP calls that wait already, to a tiny server on this machine, until all are in history',
   rounds: { quick: 2, full: 3 },
-  subjects: [{ name: 'belfry', perform: measure }],
+  subjects: [
+    { name: 'floor', perform: measureFloor },
+    { name: 'belfry', perform: measure },
+  ],
 }
 
 /** Calls that stay away must fail the bench, not hold it up. */
@@ -19,6 +39,41 @@ function within<Answer>(deadlineMs: number, answer: Promise<Answer>): Promise<An
     const timer = setTimeout(late, deadlineMs)
     answer.then(resolve, reject).finally(() => clearTimeout(timer))
   })
+}
+
+/** What this machine can do at all: the same calls over as many sockets, and nothing else; no client library, no database. */
+async function measureFloor(setting: Setting): Promise<Measurement[]> {
+  const count = sized(setting, { quick: 100_000, full: 400_000 })
+  const outside = startOutside()
+  const { port } = await outside.ask<{ port: number }>({ kind: 'listen' })
+  let sent = 0
+  const caller = async (calls: number) => {
+    const connection = await openConnection(port)
+    while (sent < calls) {
+      const n = sent++
+      const answer = await connection.send(requestText('POST', `/${n}`, CALL_HEADERS, JSON.stringify({ n })))
+      mustEqual('the status of a bare call', statusOf(answer), 200)
+    }
+    connection.close()
+  }
+  const perform = async (calls: number) => {
+    sent = 0
+    await Promise.all(Array.from({ length: CONNECTIONS }, () => caller(calls)))
+  }
+  try {
+    await perform(WARM_UP)
+    const called = outside.ask<{ seconds: number }>({ kind: 'expect', calls: count })
+    const cpu = process.cpuUsage()
+    await perform(count)
+    const { seconds } = await within(DEADLINE_MS, called)
+    const { user, system } = process.cpuUsage(cpu)
+    return [
+      { name: 'http', value: count / seconds, unit: 'calls/s' },
+      { name: 'http_node_cpu', value: (user + system) / count, unit: 'µs/call' },
+    ]
+  } finally {
+    outside.end()
+  }
 }
 
 /** Filled by a node that does not dispatch, then performed by one that does. */
