@@ -19,6 +19,7 @@ import { HttpSide } from './http-side.ts'
 import { Intake } from './intake/intake.ts'
 import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
+import { retakeUnique } from './intake/retake-unique.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
 import { Definitions } from './leases/definitions.sql.ts'
 import { Receipts } from './leases/receipts.sql.ts'
@@ -28,19 +29,21 @@ import { Promoter } from './promotion/promoter.ts'
 import { Replanning } from './promotion/replanning.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
 import { purgeForgotten } from './purge-forgotten.ts'
+import { QueueLimits } from './queue-limits.ts'
 import { BlockedSweep } from './ready/blocked-sweep.sql.ts'
 import { BlockedWaker } from './ready/blocked-waker.ts'
+import { Exchange } from './ready/exchange.ts'
 import { Turns } from './ready/turn.ts'
 import { Waker } from './ready/waker.ts'
 import type { Clock, Instant } from './runtime/clock.ts'
 import { Loop } from './runtime/loop.ts'
 import { Notifier } from './shards/notifier.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
-import { Pulse } from './shards/pulse.ts'
+import { Pulse, type PulseDeps } from './shards/pulse.ts'
 import { Registry } from './shards/registry.sql.ts'
 import { ALL_ROLES, type Role } from './shards/roles.ts'
 import { Wakeups } from './shards/wakeups.sql.ts'
-import type { Database } from './store/database.ts'
+import type { Database, Queryable } from './store/database.ts'
 import { Calendars } from './tenants/calendars.sql.ts'
 import { Quotas } from './tenants/quotas.sql.ts'
 import { TimerReader } from './timers/timer-reader.ts'
@@ -67,11 +70,13 @@ export class Engine {
   readonly registry: Registry
   readonly wakeups = new Wakeups()
   readonly turns = new Turns()
+  readonly #exchange = new Exchange(this.turns)
   readonly intake: Intake
   readonly jobChanges: JobChanges
   readonly runChanges: RunChanges
   readonly backfills: Backfills
   readonly handlers: Handlers
+  readonly queueLimits: QueueLimits
   /** Runs that workers elsewhere perform. */
   readonly remote: RemoteWorkers
   readonly finisher: Finisher
@@ -139,7 +144,10 @@ export class Engine {
     const { schedules, calendars, registry } = this
     this.forecasts = new Forecasts({ clock, schedules, shards })
     const known = { definitions: new Definitions(db), receipts: this.#receipts, schedules, calendars, registry }
-    const ground = { db, clock, random, logger, shards, leaseMs, cancelGraceMs, wakeups, turns, stopping, ...known }
+    const claimers = () => [this.handlers, this.remote.calls]
+    this.queueLimits = new QueueLimits({ clock, wakeups, claimers, sweepNext: () => this.pulse.sweepNext() })
+    const settings = { shards, leaseMs, cancelGraceMs, limited: this.queueLimits.queues }
+    const ground = { db, clock, random, logger, wakeups, turns, stopping, ...settings, ...known }
     const onGone = (jobId: string) => this.blockedWaker.look(jobId)
     const onBlocked = (jobId: string) => this.blockedWaker.expects(jobId)
     this.finisher = new Finisher(
@@ -149,6 +157,7 @@ export class Engine {
           this.backfiller.ended(jobId)
           this.blockedWaker.ended(jobId, definitionJson)
         },
+        onFreed: this.queueLimits.onFreed,
         ensurePartitions: () => this.partitioner.ensure(),
       },
       { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
@@ -165,7 +174,8 @@ export class Engine {
     this.remote = new RemoteWorkers({ ...base, vaultKey, onNewWorker: () => this.#remoteLoop.wake() })
     this.intake = new Intake(base)
     this.jobChanges = new JobChanges({ ...base, onBlocked })
-    this.runChanges = new RunChanges({ ...base, onGone, onBlocked })
+    const retakeUniqueKey = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
+    this.runChanges = new RunChanges({ ...base, onGone, onBlocked, retakeUnique: retakeUniqueKey })
     this.backfills = new Backfills({ ...base, historyDays: deps.historyDays })
     this.backfiller = new Backfiller({ ...base, historyDays: deps.historyDays })
     this.reader = new TimerReader({ db, clock, onRead: () => this.#wakePromoters() })
@@ -195,6 +205,7 @@ export class Engine {
       timersReadUntil: (shard) => this.reader.watermark(shard),
       queueIds: () => [...new Set([...this.handlers.queueIds, ...this.remote.calls.queueIds])],
       beforeAsking: () => this.reader.aboutToLook(),
+      charges: () => this.#exchange.tell(clock.now()),
       onOwners: (owned) => this.#own(owned),
       onAnswer: (answer, asked) => this.#onPulse(answer, asked),
     })
@@ -280,6 +291,7 @@ export class Engine {
         if (this.backfiller.tell(jobId)) this.#backfillerLoop.wake()
         this.blockedWaker.look(jobId)
       },
+      onFreed: (queueId) => this.queueLimits.queues.freed(queueId),
     })
   }
 
@@ -344,8 +356,10 @@ export class Engine {
     this.#readerLoop.wake()
   }
 
-  #onPulse(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void {
+  #onPulse(answer: PulseAnswer, asked: Parameters<PulseDeps['onAnswer']>[1]): void {
+    this.queueLimits.saw(answer, asked)
     this.#liveNodes = answer.liveNodes.length
+    this.#exchange.hear(answer.now, answer.fleet)
     const paused = new Set(answer.pausedQueueIds)
     this.handlers.setPaused(paused)
     this.remote.calls.setPaused(paused)
@@ -364,6 +378,7 @@ export class Engine {
     if (this.blockedSweep.saw(answer.hasBlocked)) this.#blockedSweepLoop.wake()
     if (this.expirer.saw(answer.hasStartDeadlines)) this.#expirerLoop.wake()
     asked.queueIds.forEach((queueId, i) => {
+      this.turns.saw(queueId, answer.heads[i] ?? [])
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
       this.remote.calls.sweep(queueId, answer.heads[i] ?? [])
     })

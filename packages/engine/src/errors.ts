@@ -24,6 +24,7 @@ export const ERRORS = {
   calendar_in_use: { status: 409, title: 'Jobs still name the calendar' },
   not_empty: { status: 409, title: 'It still holds something' },
   name_taken: { status: 409, title: 'The name is taken' },
+  unique_conflict: { status: 409, title: 'Another job has the unique key' },
   idempotency_mismatch: { status: 422, title: 'The idempotency key was used with another request' },
   in_progress: { status: 409, title: 'The same request is still under way' },
   already_finished: { status: 409, title: 'It has finished already' },

@@ -1,11 +1,19 @@
 import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
 import { purgeBackfills } from './backfill/purge-backfills.sql.ts'
 import type { HttpSide } from './http-side.ts'
+import { purgeKeys } from './intake/unique-keys.sql.ts'
 import { purgeCheckpoints } from './leases/checkpoints.sql.ts'
-import type { Clock } from './runtime/clock.ts'
+import type { Clock, Instant } from './runtime/clock.ts'
 import { DAY_MS } from './schedule/duration.ts'
 import type { Database } from './store/database.ts'
 import { purgeWorkers } from './tenants/worker-rows.sql.ts'
+
+const KEYS_AT_ONCE = 1_000
+
+async function purgeAllKeys(db: Database, shards: number, now: Instant): Promise<void> {
+  for (let shard = 0; shard < shards; shard++)
+    while ((await purgeKeys(db, shard, now, KEYS_AT_ONCE)) === KEYS_AT_ONCE);
+}
 
 /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
 export async function purgeForgotten(deps: {
@@ -24,6 +32,7 @@ export async function purgeForgotten(deps: {
     purgeBackfills(db, shards, forgotten),
     purgeWorkers(db, now - DAY_MS),
     purgeCheckpoints(db),
+    purgeAllKeys(db, shards, now),
   ])
   const done = await http.purge()
   for (const purge of purges) if (purge.status === 'rejected') throw purge.reason

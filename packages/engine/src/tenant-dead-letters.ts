@@ -29,8 +29,8 @@ const MAX_REDRIVEN = 1_000
 /** Pages of a filter that one call looks at. */
 const MAX_PAGES = 20
 const AT_ONCE = 4
-/** Somebody else was quicker: such a letter stays as it is. */
-const LEFT_ALONE = new Set(['not_retryable', 'not_found', 'in_progress'])
+/** Somebody else was quicker, or another job has its unique key: such a letter stays as it is. */
+const LEFT_ALONE = new Set(['not_retryable', 'not_found', 'in_progress', 'unique_conflict'])
 const MIN_RATE = 0.01
 const MAX_RATE = 1_000
 const FILTERS = ['queue', 'failureClass', 'jobId', 'from', 'to'] as const

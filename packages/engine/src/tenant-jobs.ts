@@ -30,8 +30,10 @@ const GONE: Description = { understoodAs: 'never: the job was deleted', expressi
 /** What was made, and when it runs. */
 export interface CreatedJob extends Description {
   jobId: string
-  /** The same request made the job earlier. */
+  /** The job was there: of the same request, or of the same unique key. */
   deduplicated: boolean
+  /** The job was there, had not started, and has become what was asked for. */
+  replaced?: true
   status: JobViewStatus
   nextRunAt: Date | null
   /** What would be better, if there is something. */
@@ -52,7 +54,7 @@ export class TenantJobs {
     const keyed = withKey(job, idempotencyKey)
     await admitJobs(this.#scope, [keyed])
     const { created, description } = await this.#scope.engine.intake.createDescribed(keyed, this.#creator)
-    const { jobId, deduplicated, nextRunAt } = created
+    const { jobId, deduplicated, nextRunAt, ...replaced } = created
     if (description !== null) {
       const { expression, times } = description
       const isRecurring = expression !== null && expression !== times[0]?.utc
@@ -62,9 +64,10 @@ export class TenantJobs {
     }
     const known = await this.#described(jobId)
     // Deleted since: the key is still used up.
-    if (known === null) return { jobId, deduplicated, status: 'canceled', nextRunAt: null, ...GONE }
+    if (known === null) return { jobId, deduplicated, ...replaced, status: 'canceled', nextRunAt: null, ...GONE }
     const { status, understoodAs, expression, timezone, times } = known
-    return { jobId, deduplicated, status, nextRunAt: known.nextRunAt, understoodAs, expression, timezone, times }
+    const described = { status, nextRunAt: known.nextRunAt, understoodAs, expression, timezone, times }
+    return { jobId, deduplicated, ...replaced, ...described }
   }
 
   /** When a job with these fields would run; nothing is made. */

@@ -35,8 +35,9 @@ export async function upsertJob(scope: TenantScope, name: string, input: unknown
       const version = holder === null ? null : await changed(scope, holder, job)
       if (holder !== null && version !== null) return { jobId: holder, created: false, version }
       await engine.quotas.admitJobs(caller.tenantId, 1)
-      const { jobId } = await engine.intake.create(job, { tenant: caller.tenant, createdBy: caller.actor })
-      return { jobId, created: true, version: 1 }
+      const made = await engine.intake.create(job, { tenant: caller.tenant, createdBy: caller.actor })
+      if (made.deduplicated) throw heldByOther(name, made.jobId)
+      return { jobId: made.jobId, created: true, version: 1 }
     } catch (error) {
       if (!(error instanceof BelfryError) || error.code !== 'name_taken') throw error
       if (tries === MAX_TRIES) throw stillRunning(name, error)
@@ -102,6 +103,10 @@ function named(name: string, input: unknown): Record<string, unknown> {
   if (complaints.list.length > 0) throw complaints.error('invalid_job')
   return { ...(input as Record<string, unknown>), name }
 }
+
+/** What has the unique key is called otherwise, or would be the holder of the name. */
+const heldByOther = (name: string, jobId: string): BelfryError =>
+  new BelfryError('unique_conflict', `job ${jobId} has the unique key, so that there is no job "${name}"`)
 
 const stillRunning = (name: string, cause: unknown): BelfryError =>
   new BelfryError('already_due', `the job "${name}" has become a run, which is still alive`, { cause })

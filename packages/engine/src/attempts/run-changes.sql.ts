@@ -27,10 +27,17 @@ const REOPEN = statement(
    from letter l
    returning queue_id, priority, delivery, turn, tenant_id`,
 )
+/** How many runs of the job are alive, whether this is one of them, and who is charged if it is opened again. */
 const LIVE = statement(
   'run_is_live',
-  `select count(*)::int, count(*) filter (where r.nominal_at = to_timestamp($3::float8 / 1000))::int from belfry.runs r where r.shard = $1 and r.job_id = $2`,
+  `select l.live, l.same, d.queue_id, d.tenant_id, d.priority
+   from (select count(*)::int as live, count(*) filter (where r.nominal_at = to_timestamp($3::float8 / 1000))::int as same
+     from belfry.runs r where r.shard = $1 and r.job_id = $2) l
+   left join lateral (
+     select d.queue_id, d.tenant_id, d.priority from belfry.dead_letters d
+     where d.shard = $1 and d.job_id = $2 and d.nominal_at = to_timestamp($3::float8 / 1000) limit 1) d on true`,
 )
+type LiveRow = [live: number, same: number, queueId: number | null, tenantId: number, priority: number]
 /** Where there is no timer any more, this is the job's lock. */
 const LOCK_JOB = statement(
   'lock_job_without_timer',
@@ -58,6 +65,8 @@ export interface RunChangesDeps {
   onGone(jobId: string): void
   /** A run of the job is about to wait for another. */
   onBlocked(jobId: string): void
+  /** A run of the job is about to be opened again: throws if another job has its unique key by now. */
+  retakeUnique(tx: Queryable, jobId: string): Promise<void>
 }
 
 /** What people do to single runs: cancel them, or open a dead one again. Each writes down who did it (`by`). */
@@ -103,22 +112,27 @@ export class RunChanges {
     const run = this.#parse(runId)
     const opened = await db.transaction(async (tx) => {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+      await this.#deps.retakeUnique(tx, run.jobId)
       const timer = await lockTimer(tx, run.shard, run.jobId)
       const overlap = timer?.overlap ?? (await this.#overlapOf(tx, run))
       await unpackRunsOf(tx, run)
-      const [[live, same] = [0, 0]] = await tx.query<[number, number]>(LIVE, [run.shard, run.jobId, run.nominalAt])
+      const [found] = await tx.query<LiveRow>(LIVE, [run.shard, run.jobId, run.nominalAt])
+      const [live, same, queueOf, tenantOf, priorityOf] = found as LiveRow
       if (same > 0) throw new BelfryError('not_retryable', `run ${runId} is still alive`)
       const now = clock.now()
       // Whoever inserts a run of a job that has a timer raises its version.
       if (timer) await writeTimer(tx, timer)
       const isBlocked = live > 0 && overlap !== OVERLAP.allow
       const state = isBlocked ? RUN_STATE.blocked : dueAt === null ? RUN_STATE.ready : RUN_STATE.waiting
+      // Opened again by somebody it is new work, which a thousand others may be at the same time.
+      const charged = { tenantId: tenantOf, priority: priorityOf, fairnessKey: timer?.fairnessKey ?? null }
+      const isCharged = state === RUN_STATE.ready && queueOf !== null
       const [row] = await tx.query<[number, number, number, string, number]>(REOPEN, [
         run.shard,
         run.jobId,
         run.nominalAt,
         dueAt ?? now,
-        state === RUN_STATE.ready ? turns.next(now, timer?.priority ?? 5) : 0,
+        isCharged ? turns.next(now, { ...charged, queueId: queueOf }) : 0,
         timer?.jobVersion ?? null,
         state,
       ])

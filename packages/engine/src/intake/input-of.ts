@@ -20,6 +20,7 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
     labels,
     name,
     priority,
+    unique,
     schedule,
     when: words,
   } = definition
@@ -33,6 +34,7 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
     labels,
     name,
     priority,
+    unique,
     retry: retry && retryInput(retry),
     timeout: timeoutMs === undefined ? undefined : ms(timeoutMs),
     startDeadline: startDeadlineMs === undefined ? undefined : ms(startDeadlineMs),

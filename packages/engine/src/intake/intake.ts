@@ -1,4 +1,5 @@
 import { BelfryError } from '../errors.ts'
+import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import { pause } from '../runtime/pause.ts'
@@ -6,14 +7,16 @@ import { noTenant } from '../shards/registry.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
 import { namesPayload, PayloadMissing } from './announce-payloads.ts'
+import { type Replacement, UniqueConflict } from './claim-unique.ts'
 import { type Description, describeWhen } from './describe-when.ts'
 import { inPosition, Preparer, type PreparerDeps } from './preparer.ts'
 import type { Sending } from './put-jobs.sql.ts'
-import { putKeyed } from './put-keyed.ts'
+import { type Put, type PutTerms, putKeyed } from './put-keyed.ts'
 import { type Created, createdOf, MAX_BATCH, type Prepared, putAll, putPrepared } from './put-prepared.ts'
+import { type ReplaceDeps, replaceJob } from './replace-job.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
 
-export interface IntakeDeps extends PreparerDeps {
+export interface IntakeDeps extends PreparerDeps, ReplaceDeps {
   db: Database
   wakeups: Wakeups
 }
@@ -83,14 +86,16 @@ export class Intake {
   async createIn(tx: Queryable, inputs: unknown): Promise<Created[]> {
     const prepared = await this.#prepareAll(inputs, 'timers')
     await this.#intern(prepared)
-    const now = this.#deps.clock.now()
-    const created = await withPosition(prepared, putKeyed(tx, prepared, now))
+    const put = await withPosition(prepared, putKeyed(tx, prepared, this.#terms('again')))
     await this.#deps.wakeups.inTransaction(
       tx,
       this.#deps.db.schema,
-      prepared.map(({ job }) => [job.shard, job.dueAt]),
+      prepared.map(({ job }, i) => {
+        const { jobId, replacement } = put[i]?.answer ?? {}
+        return jobId && replacement ? [shardOfJob(jobId), replacement.dueAt] : [job.shard, job.dueAt]
+      }),
     )
-    return created
+    return put.map(({ created }) => created)
   }
 
   async #prepareAll(inputs: unknown, born: 'runs' | 'timers', by: Creator = {}): Promise<Prepared[]> {
@@ -117,29 +122,52 @@ export class Intake {
 
   async putIn(tx: Transaction, prepared: Prepared, now: Instant): Promise<void> {
     await this.#intern([prepared])
-    const [created] = await putKeyed(tx, [prepared], now)
-    if (created?.deduplicated) throw new BelfryError('name_taken', `the same request made job ${created.jobId} already`)
+    // Its id has been given out, so it cannot become another job.
+    const replace = async () => ({ refused: 'a job that SQL created replaces no other' })
+    const [put] = await putKeyed(tx, [prepared], { ...this.#terms('again'), now, replace })
+    if (put?.answer === null || put === undefined) return
+    const code = prepared.understood.definition.unique === undefined ? 'name_taken' : 'unique_conflict'
+    throw new BelfryError(code, `job ${put.answer.jobId} was made under the same key`)
   }
 
   /** One call, one outcome: a single statement where that is enough, else one transaction. */
   async #put(prepared: Prepared[], sending: Sending = 'first'): Promise<Created[]> {
     const { db, clock } = this.#deps
-    const created = await this.#patiently(sending, async (sending) => {
+    const put = await this.#patiently(sending, async (sending) => {
       await this.#intern(prepared)
-      const now = clock.now()
       const isPlain =
         prepared.length <= MAX_BATCH &&
         !prepared.some(isTied) &&
         kindsOf(prepared).size <= 1 &&
         tenantsOf(prepared).size <= 1
       if (!isPlain) {
-        return db.transaction((tx) => putKeyed(tx, prepared, now, sending))
+        return db.transaction((tx) =>
+          putKeyed(tx, prepared, { ...this.#terms(sending), isResent: sending === 'again' }),
+        )
       }
-      await putAll(db, prepared, now, sending)
-      return prepared.map(createdOf)
+      await putAll(db, prepared, clock.now(), sending)
+      return prepared.map((item): Put => ({ created: createdOf(item), answer: null }))
     })
-    this.announce(prepared.filter((_, i) => created[i]?.deduplicated === false))
-    return created
+    this.announce(prepared.filter((_, i) => put[i]?.answer === null))
+    for (const { answer } of put) if (answer?.replacement) this.#announceReplaced(answer.jobId, answer.replacement)
+    return put.map(({ created }) => created)
+  }
+
+  #terms(sending: Sending): PutTerms {
+    return {
+      now: this.#deps.clock.now(),
+      sending,
+      isResent: false,
+      admit: () => {},
+      replace: (tx, jobId, item, now) => replaceJob(tx, this.#deps, jobId, item, now),
+    }
+  }
+
+  #announceReplaced(jobId: string, { dueAt, ready, asked }: Replacement): void {
+    const { wakeups } = this.#deps
+    for (const run of ready) wakeups.ready(run)
+    for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
+    wakeups.timer(shardOfJob(jobId), dueAt)
   }
 
   async #putSingles(batch: Pending[]): Promise<void> {
@@ -242,9 +270,10 @@ const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared
 /** Something else is written with it, before it: its keys, or that it needs a payload. */
 const isTied = (prepared: Prepared): boolean => prepared.keys.length > 0 || namesPayload(prepared)
 
-/** Says which job of a call it was that named no payload. */
+/** Says which job of a call it was that named no payload, or met another job. */
 function withPosition<Result>(prepared: readonly Prepared[], put: Promise<Result>): Promise<Result> {
   return put.catch((error: unknown) => {
-    throw error instanceof PayloadMissing && error.item ? inPosition(error, prepared.indexOf(error.item)) : error
+    const item = error instanceof PayloadMissing || error instanceof UniqueConflict ? error.item : null
+    throw item === null ? error : inPosition(error, prepared.indexOf(item))
   })
 }

@@ -28,6 +28,7 @@ import {
 } from './job-row.sql.ts'
 import { freeName, holderOfName } from './keys.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
+import { mustKeepUnique } from './must-keep-unique.ts'
 import { type ReplanUpdatedDeps, replanUpdated } from './replan-updated.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import { AS_THE_JOB_SAYS, mustTakePayload, type UnderstoodTrigger } from './understand-trigger.ts'
@@ -251,7 +252,7 @@ export class JobChanges {
           throw overlaps(jobId, policy, overlap === null ? "the job's overlap policy" : 'overlap')
         asked.push(...met.asked)
         const isBlocked = met.blocked.length > 0
-        const turn = isBlocked ? 0 : this.#deps.turns.next(now, at.priority)
+        const turn = isBlocked ? 0 : this.#deps.turns.next(now, at)
         const run = readyRunOf(at, nominalAt, CAUSE.trigger, turn, now)
         const born = await (isBlocked ? insertBlockedRuns : insertReadyRuns)(tx, [run])
         if (born.length === 0) throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
@@ -278,6 +279,7 @@ export class JobChanges {
       const at = this.#mustHaveFuture(job, timer, 'already_due')
       const understood = merge(job.definitionJson, at.nominalAt, job.version)
       if (understood === null) return { version: job.version }
+      mustKeepUnique(JSON.parse(job.definitionJson), understood.definition)
       const version = job.version + 1
       const next = { ...job, version, definitionJson: understood.definitionJson }
       await writeJob(tx, next, now)

@@ -73,4 +73,6 @@ export interface JobInput {
   labels?: Record<string, string>
   idempotencyKey?: string
   idempotencyTtl?: string
+  /** While a job with this key is queued, active, or either, no other is made under it. */
+  unique?: { key: string; while?: 'queued' | 'active' | 'both'; onConflict?: 'keep' | 'replace' | 'reject' }
 }

@@ -1,11 +1,15 @@
+import { BelfryError } from '../errors.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { ids, instants, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-export const KEY_KIND = { idempotency: 0, name: 1 } as const
+export const KEY_KIND = { idempotency: 0, name: 1, unique: 2 } as const
 
-/** In order of their primary key, before anything else: two batches with the same keys in opposite order cannot deadlock. */
+/**
+ * In order of their primary key, before anything else: two batches with the same keys in opposite order cannot deadlock. Keys that
+ * are held by others are locked as well. A unique key does not expire: that instant only says when to look whether it is needed.
+ */
 const TAKE = statement(
   'take_keys',
   `insert into belfry.keys as k (expires_at, fingerprint, job_id, tenant_id, shard, kind, key)
@@ -14,12 +18,12 @@ const TAKE = statement(
      as u (shard, tenant_id, kind, key, job_id, fingerprint, expires_at)
    order by u.shard, u.tenant_id, u.kind, u.key
    on conflict (shard, tenant_id, kind, key) do update set expires_at = excluded.expires_at, fingerprint = excluded.fingerprint, job_id = excluded.job_id
-     where k.expires_at <= to_timestamp($8::float8 / 1000)
+     where k.expires_at <= to_timestamp($8::float8 / 1000) and k.kind <> ${KEY_KIND.unique}
    returning shard, tenant_id, kind, key`,
 )
 const READ = statement(
   'read_keys',
-  `select k.shard, k.tenant_id, k.kind, k.key, k.job_id, k.fingerprint
+  `select k.shard, k.tenant_id, k.kind, k.key, k.job_id, k.fingerprint, array_to_string(k.others, ',')
    from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[]) as u (shard, tenant_id, kind, key) cross join lateral (
      select * from belfry.keys k
      where /*shards k*/ k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1) k`,
@@ -33,6 +37,12 @@ const TAKE_OVER = statement(
      and not exists (select from belfry.timers t where t.shard = $6 and t.job_id = $4)
      and not exists (select from belfry.runs r where r.shard = $6 and r.job_id = $4)
      and not exists (select from belfry.packed_runs p where p.among @> array[$4::uuid] and p.job_id = $4)`,
+)
+const POINT = statement(
+  'point_keys',
+  `update belfry.keys k set job_id = u.job_id
+   from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[], $5::uuid[]) as u (shard, tenant_id, kind, key, job_id)
+   where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key`,
 )
 const FREE = statement(
   'free_names',
@@ -49,7 +59,7 @@ export interface Key {
   kind: number
   key: string
   jobId: string
-  /** Null for names. */
+  /** Of idempotency keys. */
   fingerprint: string | null
   expiresAt: Instant
 }
@@ -76,17 +86,28 @@ export async function takeKeys(tx: Queryable, keys: readonly Key[], now: Instant
   return new Set(rows.map(([shard, tenantId, kind, key]) => keyText({ shard, tenantId, kind, key })))
 }
 
-export async function readKeys(
-  tx: Queryable,
-  keys: readonly Key[],
-): Promise<Map<string, { jobId: string; fingerprint: string | null }>> {
-  const rows = await tx.query<[number, number, number, string, string, string | null]>(READ, arraysOf(keys))
+/** Who has a key. */
+export interface KeyHolder {
+  jobId: string
+  fingerprint: string | null
+  /** Of a unique key: who had it before, newest first, and may still be there. */
+  others: string[]
+}
+
+export async function readKeys(tx: Queryable, keys: readonly Key[]): Promise<Map<string, KeyHolder>> {
+  type Row = [number, number, number, string, string, string | null, string | null]
+  const rows = await tx.query<Row>(READ, arraysOf(keys))
   return new Map(
-    rows.map(([shard, tenantId, kind, key, jobId, fingerprint]) => [
+    rows.map(([shard, tenantId, kind, key, jobId, fingerprint, others]) => [
       keyText({ shard, tenantId, kind, key }),
-      { jobId, fingerprint },
+      { jobId, fingerprint, others: others ? others.split(',') : [] },
     ]),
   )
+}
+
+/** The keys are theirs already, and shall lead to other jobs. */
+export async function pointKeys(tx: Queryable, keys: readonly Key[]): Promise<void> {
+  await tx.execute(POINT, [...arraysOf(keys), ids(keys.map((key) => key.jobId))])
 }
 
 /** The job that has a name, though perhaps no future any more. */
@@ -110,3 +131,7 @@ export async function takeOverName(
 export async function freeName(tx: Queryable, key: Pick<Key, 'shard' | 'tenantId' | 'key' | 'jobId'>): Promise<void> {
   await tx.query(FREE, [key.shard, key.tenantId, key.key, key.jobId])
 }
+
+/** Somebody else's transaction holds what is needed. */
+export const stillUnderWay = (cause: unknown): BelfryError =>
+  new BelfryError('in_progress', 'a request with the same key is still under way: try again', { cause })

@@ -9,6 +9,7 @@ import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Registry } from '../shards/registry.sql.ts'
+import { KEEP_UNIQUE_MS } from './claim-unique.ts'
 import { jitterOf } from './jitter.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
 import { neverFires } from './never-fires.ts'
@@ -195,31 +196,35 @@ export class Preparer {
     born: Born,
   ): NewOneOff {
     const { priority } = understood
-    const { now } = place
+    const { now, tenantId, queueId } = place
+    const fairnessKey = fairnessKeyOf(understood.definition)
     const dueAt = when.kind === 'now' ? now : when.at
     const isReady = born === 'runs' && dueAt <= now
     return {
       kind: isReady ? 'immediate' : 'delayed',
       shard: place.shard,
       jobId: place.jobId,
-      tenantId: place.tenantId,
-      queueId: place.queueId,
+      tenantId,
+      queueId,
       timeoutMs: understood.timeoutMs,
       priority,
       delivery: deliveryOf(understood.definition),
       name: understood.name,
       definitionJson: understood.definitionJson,
       limitKey: limitKeyOf(understood.definition, place.tenantId, place.jobId),
-      fairnessKey: fairnessKeyOf(understood.definition),
+      fairnessKey,
       dueAt,
-      turn: isReady ? this.#deps.turns.next(now, priority) : null,
+      turn: isReady ? this.#deps.turns.next(now, { queueId, tenantId, fairnessKey, priority }) : null,
       hasDependents: false,
       state: RUN_STATE.ready,
     }
   }
 
-  #keysOf({ idempotency, name }: UnderstoodJob, { tenantId, jobId, now }: Place): readonly Key[] {
-    if (idempotency === null && name === null) return NO_KEYS
+  #keysOf(
+    { idempotency, name, definition: { unique } }: UnderstoodJob,
+    { tenantId, jobId, now }: Place,
+  ): readonly Key[] {
+    if (idempotency === null && name === null && unique === undefined) return NO_KEYS
     const { shards } = this.#deps
     const keys: Key[] = []
     if (idempotency) {
@@ -244,6 +249,11 @@ export class Preparer {
         fingerprint: null,
         expiresAt: Number.POSITIVE_INFINITY,
       })
+    }
+    if (unique !== undefined) {
+      const { key } = unique
+      const place = { shard: shardOfKey(tenantId, key, shards), tenantId, kind: KEY_KIND.unique, key, jobId }
+      keys.push({ ...place, fingerprint: null, expiresAt: now + KEEP_UNIQUE_MS })
     }
     return keys
   }

@@ -19,8 +19,10 @@ const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 export interface Created {
   jobId: string
-  /** The same request made the job earlier. */
+  /** The job was there: of the same request, or of the same unique key. */
   deduplicated: boolean
+  /** The job was there, had not started, and has become what was asked for. */
+  replaced?: true
   /** The first nominal time; null if the job was there already, and may be anywhere. */
   nextRunAt: Date | null
 }

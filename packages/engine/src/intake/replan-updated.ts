@@ -7,7 +7,7 @@ import type { Schedules } from '../promotion/schedules.sql.ts'
 import { skipUndecided } from '../promotion/skip-undecided.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Schedule } from '../schedule/schedule.ts'
-import type { Transaction } from '../store/database.ts'
+import type { Queryable } from '../store/database.ts'
 import { type LockedTimer, NEVER_DUE, takesOverAt } from '../timers/lock-timer.sql.ts'
 import { countScheduledRuns, MAX_COUNTED_RUNS } from './count-runs.sql.ts'
 import { jitterOf } from './jitter.ts'
@@ -27,7 +27,7 @@ export interface ReplanUpdatedDeps {
  * definition, so the new one begins now; a schedule that stays the same keeps the nominal time that it waits for.
  */
 export async function replanUpdated(
-  tx: Transaction,
+  tx: Queryable,
   deps: ReplanUpdatedDeps,
   { job, timer, understood, now }: { job: JobRow; timer: LockedTimer; understood: UnderstoodJob; now: Instant },
 ): Promise<LockedTimer> {
@@ -67,7 +67,7 @@ export async function replanUpdated(
  * the end of the pause, if the new one has the same in it: another catch-up, or days to leave out in future.
  */
 async function closeOld(
-  tx: Transaction,
+  tx: Queryable,
   { schedules }: ReplanUpdatedDeps,
   timer: LockedTimer,
   { isPaused, schedule, now }: { isPaused: boolean; schedule: Schedule; now: Instant },
@@ -84,7 +84,7 @@ async function closeOld(
 
 /** `maxRuns` is a total: what was run before it was changed counts. */
 async function remainingRuns(
-  tx: Transaction,
+  tx: Queryable,
   job: JobRow,
   timer: LockedTimer,
   { maxRuns }: RecurringWhen,

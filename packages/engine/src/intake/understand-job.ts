@@ -8,6 +8,7 @@ import { canonicalJson } from './understand-fingerprint.ts'
 import { complainAboutSize, copyPayload, looksUnstorable, MAX_PAYLOAD_BYTES, TOO_LARGE } from './understand-payload.ts'
 import { addPolicies, readIdempotency } from './understand-policies.ts'
 import { addTarget, DEFAULT_QUEUE } from './understand-target.ts'
+import { addUnique } from './understand-unique.ts'
 import { type UnderstoodWhen, understandWhen, WHEN_FIELDS, type When, type WhenContext } from './understand-when.ts'
 
 /**
@@ -35,10 +36,10 @@ export interface UnderstandContext extends WhenContext {
 
 const FIELDS = [
   ...['name', 'tenant', ...WHEN_FIELDS, 'queue', 'http', 'payload', 'payloadRef', 'retry', 'timeout', 'priority'],
-  ...['startDeadline', 'delivery', 'labels', 'idempotencyKey', 'idempotencyTtl'],
+  ...['startDeadline', 'delivery', 'labels', 'idempotencyKey', 'idempotencyTtl', 'unique'],
 ]
 const KNOWN = new Set(FIELDS)
-const NOT_YET = new Set(['after', 'concurrency', 'unique', 'callback', 'fairnessKey'])
+const NOT_YET = new Set(['after', 'concurrency', 'callback', 'fairnessKey'])
 /** What others call it. */
 const SYNONYMS: Record<string, readonly string[]> = {
   runAt: ['at', 'date', 'time', 'dueAt', 'scheduledAt'],
@@ -76,6 +77,7 @@ function understand(input: unknown, context: UnderstandContext): UnderstoodJob {
   const definition: Definition = { queue: DEFAULT_QUEUE }
   addTarget(complaints, definition, input)
   addPolicies(complaints, definition, input)
+  addUnique(complaints, definition, input)
   if (when.kind !== 'now') addWhen(definition, when)
   const tenant = readTenant(complaints, input, context)
   const idempotency = readIdempotency(complaints, input)

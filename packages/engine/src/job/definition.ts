@@ -26,8 +26,26 @@ export interface Definition {
   rateLimit?: RateLimit
   /** Runs of a queue that belongs to one tenant take turns by it. */
   fairnessKey?: string
+  unique?: UniqueKey
+  /** The jobs that it waits for. */
+  after?: After
+  /** The batch that it was created in. */
+  batchId?: string
   /** Who created the job: an API key's prefix, or a program. */
   createdBy?: string
+}
+
+/** What a job waits for. Local names of the call that made it have become ids. */
+export interface After {
+  jobs: readonly string[]
+  /** The local names of those that had one, by id. */
+  refs?: Readonly<Record<string, string>>
+  /** Of a job that closes a batch: it waits for all jobs of that, and names none. */
+  batch?: string
+  /** Which ends count; default success. */
+  on?: 'failure' | 'finish'
+  /** When one of them does not succeed; default cancel. */
+  onParentFailure?: 'run' | 'block'
 }
 
 /** An HTTP call. Texts may hold `{{nominalAt}}`, `{{runId}}`, `{{attempt}}` and `{{secret:name}}`. */
@@ -82,6 +100,15 @@ export interface RateLimit {
   burst?: number
   /** Default 1: as how many runs one counts. */
   cost?: number
+}
+
+/** While a job with this key is there, no other is made under it. */
+export interface UniqueKey {
+  key: string
+  /** Which jobs count: such that have not started, or such that have; without it both, until they have ended. */
+  while?: 'queued' | 'active'
+  /** What becomes of the new one; without it the one that is there is kept, and is the answer. */
+  onConflict?: 'replace' | 'reject'
 }
 
 export interface RetryPolicy {

@@ -18,6 +18,7 @@ const createdJobs = Type.Object({
       ref: Type.Optional(Type.String()),
       jobId,
       deduplicated: Type.Optional(Type.Literal(true)),
+      replaced: Type.Optional(Type.Literal(true)),
     }),
   ),
 })
@@ -50,6 +51,7 @@ export function jobBatchRoutes(app: App, limiter: Limiter): void {
           ...(refs[i] === undefined ? {} : { ref: refs[i] }),
           jobId: one.jobId,
           ...(one.deduplicated ? { deduplicated: true as const } : {}),
+          ...(one.replaced ? { replaced: true as const } : {}),
         })),
       }
     },

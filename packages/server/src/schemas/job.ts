@@ -77,7 +77,12 @@ export const createdJob = Type.Object(
     jobId,
     status: jobStatus,
     nextRunAt: nullable(instant('When it runs next.')),
-    deduplicated: Type.Optional(Type.Literal(true, { description: 'The same request made the job earlier.' })),
+    deduplicated: Type.Optional(
+      Type.Literal(true, { description: 'The job was there: of the same request, or of the same unique key.' }),
+    ),
+    replaced: Type.Optional(
+      Type.Literal(true, { description: 'The job was there, had not started, and is now as this request says.' }),
+    ),
     ...DESCRIPTION,
     hints: Type.Optional(
       Type.Array(hint, { description: 'What would be better, if there is something; the job is made all the same.' }),

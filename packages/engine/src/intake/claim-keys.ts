@@ -1,0 +1,131 @@
+import { BelfryError } from '../errors.ts'
+import { shardOfJob } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { isLockTimeout, type Queryable, type Transaction } from '../store/database.ts'
+import { missingOf } from './announce-payloads.ts'
+import { type Answer, claimUnique, type UniqueTerms, uniqueKeyOf } from './claim-unique.ts'
+import {
+  KEY_KIND,
+  type Key,
+  type KeyHolder,
+  keyText,
+  pointKeys,
+  readKeys,
+  stillUnderWay,
+  takeKeys,
+  takeOverName,
+} from './keys.sql.ts'
+import type { Prepared } from './put-prepared.ts'
+
+const LOCK_TIMEOUT_MS = 1_000
+const NO_HOLDERS: ReadonlyMap<string, KeyHolder> = new Map()
+
+/** What decides about keys besides the keys themselves. */
+export interface KeyTerms extends UniqueTerms {
+  /** Those whose payload is missing: they may be the repetition of a request, but nothing new. */
+  missing: ReadonlySet<Prepared>
+}
+
+/**
+ * Takes all keys of a call, in order. Answers the jobs that exist already: by idempotency key first, then by unique key; a request
+ * that is answered does not ask for its name again. Throws if a key or name belongs to something else.
+ */
+export async function claimKeys(
+  tx: Queryable | Transaction,
+  keyed: readonly Prepared[],
+  terms: KeyTerms,
+): Promise<Map<Prepared, Answer>> {
+  const answers = new Map<Prepared, Answer>()
+  const owners = new Map<string, { item: Prepared; key: Key }>()
+  for (const item of keyed) {
+    for (const key of item.keys) {
+      const first = owners.get(keyText(key))
+      if (!first) owners.set(keyText(key), { item, key })
+      else if (key.kind === KEY_KIND.idempotency) {
+        if (first.key.fingerprint !== key.fingerprint) throw mismatch(key.key)
+        answers.set(item, { jobId: first.item.job.jobId })
+      }
+    }
+  }
+  const keys = [...owners.values()].map(({ key }) => key)
+  const taken = await takeWithin(tx, keys, terms.now)
+  const missing = keys.filter((key) => !taken.has(keyText(key)))
+  const held = missing.length === 0 ? NO_HOLDERS : await readKeys(tx, missing)
+  for (const item of keyed) {
+    const key = item.keys.find(({ kind }) => kind === KEY_KIND.idempotency)
+    const holder = key && held.get(keyText(key))
+    // Held by the very job: an earlier try was committed, and its answer was lost.
+    if (!key || !holder || holder.jobId === item.job.jobId) continue
+    if (holder.fingerprint !== key.fingerprint) throw mismatch(key.key)
+    answers.set(item, { jobId: holder.jobId })
+  }
+  await answerByUnique(tx, keyed, held, answers, terms)
+  const claimed = await claimNames(tx, keyed, held, answers)
+  // The first of the call that has the name may have been answered by another job.
+  const pointed = claimed.filter((key) => taken.has(keyText(key)) && owners.get(keyText(key))?.key.jobId !== key.jobId)
+  if (pointed.length > 0) await pointKeys(tx, pointed)
+  return answers
+}
+
+async function answerByUnique(
+  tx: Queryable,
+  keyed: readonly Prepared[],
+  held: ReadonlyMap<string, KeyHolder>,
+  answers: Map<Prepared, Answer>,
+  { missing, ...terms }: KeyTerms,
+): Promise<void> {
+  const unique = keyed.filter((item) => uniqueKeyOf(item) !== undefined && !answers.has(item))
+  if (unique.length === 0) return
+  const lost = unique.find((item) => missing.has(item))
+  if (lost) throw missingOf(lost)
+  const found = await claimUnique(tx, unique, held, terms)
+  if (found.size === 0) return
+  const instead = new Map([...found].map(([item, { jobId }]) => [item.job.jobId, jobId]))
+  // The same request in the same call, and later, is answered like the first.
+  for (const [item, { jobId }] of answers) answers.set(item, { jobId: instead.get(jobId) ?? jobId })
+  const pointed = [...found].flatMap(([item, { jobId }]) =>
+    item.keys.filter(({ kind }) => kind === KEY_KIND.idempotency).map((key) => ({ ...key, jobId })),
+  )
+  if (pointed.length > 0) await pointKeys(tx, pointed)
+  for (const [item, answer] of found) answers.set(item, answer)
+}
+
+async function claimNames(
+  tx: Queryable,
+  keyed: readonly Prepared[],
+  held: ReadonlyMap<string, KeyHolder>,
+  answers: ReadonlyMap<Prepared, Answer>,
+): Promise<Key[]> {
+  const names = new Map<string, Key>()
+  for (const item of keyed) {
+    const key = item.keys.find(({ kind }) => kind === KEY_KIND.name)
+    if (key === undefined || answers.has(item)) continue
+    const text = keyText(key)
+    if (names.has(text)) throw nameTaken(key.key)
+    names.set(text, key)
+    const holder = held.get(text)
+    if (!holder || holder.jobId === item.job.jobId) continue
+    const heldBy = { jobId: holder.jobId, shard: shardOfJob(holder.jobId) }
+    if (!(await takeOverName(tx, key, heldBy))) throw nameTaken(key.key)
+  }
+  return [...names.values()]
+}
+
+async function takeWithin(tx: Queryable | Transaction, keys: readonly Key[], now: Instant): Promise<Set<string>> {
+  try {
+    if ('setLockTimeout' in tx) await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+    return await takeKeys(tx, keys, now)
+  } catch (error) {
+    throw isLockTimeout(error) ? stillUnderWay(error) : error
+  }
+}
+
+const nameTaken = (name: string): BelfryError =>
+  new BelfryError('name_taken', `another job is called "${name}"`, {
+    complaints: [{ path: 'name', message: `another job is called "${name}"` }],
+  })
+
+const mismatch = (key: string): BelfryError =>
+  new BelfryError('idempotency_mismatch', `the idempotency key "${key}" was used with another request`, {
+    complaints: [{ path: 'idempotencyKey', message: 'was used with another request' }],
+  })
