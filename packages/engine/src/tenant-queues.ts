@@ -1,5 +1,7 @@
 import { type PurgePoint, purgeRuns } from './attempts/purge-runs.sql.ts'
 import { recordChange } from './audit/record-change.sql.ts'
+import type { LimitsInput } from './concurrency/shared-limit-fields.ts'
+import { queueLimitRef, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { BelfryError } from './errors.ts'
 import { Complaints, readChoice, readWord } from './intake/understand-fields.ts'
 import { QUEUE_KIND, type QueueKind } from './job/states.ts'
@@ -8,6 +10,7 @@ import { findQueue, getQueue, listQueues, type QueueKindName, type QueueView } f
 import { isQueueInUse, lockQueue, type QueueRow, writeQueue } from './shards/queue-rows.sql.ts'
 import type { Transaction } from './store/database.ts'
 import { readReason } from './tenant-jobs.ts'
+import { checkLimits, limitQueue } from './tenant-queue-limits.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
 const PURGE_BATCH = 1_000
@@ -26,26 +29,31 @@ export class TenantQueues {
   /** By name, a page at a time. */
   list(page: PageRequest = {}): Promise<Page<QueueView>> {
     const { fresh, caller, engine } = this.#scope
-    return listQueues(fresh, { ...page, tenantId: caller.tenantId, now: engine.clock.now() })
+    const { db: engineDb, clock } = engine
+    return listQueues({ db: fresh, engineDb }, { ...page, tenantId: caller.tenantId, now: clock.now() })
   }
 
   async get(name: string): Promise<QueueView> {
     const { fresh, caller, engine } = this.#scope
-    const found = await getQueue(fresh, { tenantId: caller.tenantId, now: engine.clock.now() }, name)
+    const { db: engineDb, clock } = engine
+    const found = await getQueue({ db: fresh, engineDb }, { tenantId: caller.tenantId, now: clock.now() }, name)
     if (found === null) throw noSuch('queue', name)
     return found
   }
 
-  /** Makes the queue if there is none. Its kind is decided here or by its first use, and stays. */
-  async put(name: string, options: { kind?: QueueKindName } = {}): Promise<void> {
+  /** Makes the queue if there is none. Its kind is decided here or by its first use, and stays. Limits that are left out stay. */
+  async put(name: string, options: { kind?: QueueKindName } & LimitsInput = {}): Promise<void> {
     const { engine, caller } = this.#scope
+    const { maxRunning, rateLimit } = options
     const complaints = new Complaints()
     readWord(complaints, 'queue', name)
     const kind = options.kind === undefined ? undefined : readKind(complaints, options.kind)
+    checkLimits(complaints, options)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
     if (kind !== undefined) await engine.registry.queueId(caller.tenantId, name, kind)
     else if ((await findQueue(this.#scope.fresh, caller.tenantId, name)) === null)
       await engine.registry.nameQueue(caller.tenantId, name)
+    if (maxRunning !== undefined || rateLimit !== undefined) await limitQueue(this.#scope, name, options)
   }
 
   /** Nothing of the queue is started until it is resumed; what has begun goes on. Other nodes know within a second. */
@@ -92,6 +100,7 @@ export class TenantQueues {
     await this.#change(name, async (tx, queue) => {
       if (await isQueueInUse(tx, caller.tenantId, queue.id))
         throw new BelfryError('not_empty', `the queue "${name}" still has runs, or jobs that name it`)
+      await removeLimit(tx, queueLimitRef(queue.id, engine.shards))
       const fresh = { ...queue, kind: null, pausedAt: null, pauseReason: null }
       return { action: 'delete', queue: fresh, deletedAt: engine.clock.now() }
     })

@@ -29,16 +29,31 @@ const LEASE_PLACED = `
      returning ${LEASED}, r.holder
    ) ${withDefinition('leased', ', t.holder')}`
 
+const one = (name: string, delivery: Delivery, queue: 'unlimited' | 'limited') =>
+  statement(name, `${pickLevel(delivery, PICKED, queue)}, ${LEASE_PLACED}`)
+const several = (name: string, delivery: Delivery, queue: 'unlimited' | 'limited') =>
+  statement(name, `${pickLevels(delivery, PICKED, queue)}, ${LEASE_PLACED}`)
+
 const SHARE = {
-  at_least_once: statement('claim_shared_at_least_once', `${pickLevel('at_least_once', PICKED)}, ${LEASE_PLACED}`),
-  at_most_once: statement('claim_shared_at_most_once', `${pickLevel('at_most_once', PICKED)}, ${LEASE_PLACED}`),
+  at_least_once: {
+    one: one('claim_shared_at_least_once', 'at_least_once', 'unlimited'),
+    several: several('claim_shared_levels_at_least_once', 'at_least_once', 'unlimited'),
+  },
+  at_most_once: {
+    one: one('claim_shared_at_most_once', 'at_most_once', 'unlimited'),
+    several: several('claim_shared_levels_at_most_once', 'at_most_once', 'unlimited'),
+  },
 }
-const SHARE_LEVELS = {
-  at_least_once: statement(
-    'claim_shared_levels_at_least_once',
-    `${pickLevels('at_least_once', PICKED)}, ${LEASE_PLACED}`,
-  ),
-  at_most_once: statement('claim_shared_levels_at_most_once', `${pickLevels('at_most_once', PICKED)}, ${LEASE_PLACED}`),
+/** The same of a queue whose limit the transaction holds. */
+const SHARE_LIMITED = {
+  at_least_once: {
+    one: one('claim_shared_limited_at_least_once', 'at_least_once', 'limited'),
+    several: several('claim_shared_limited_levels_at_least_once', 'at_least_once', 'limited'),
+  },
+  at_most_once: {
+    one: one('claim_shared_limited_at_most_once', 'at_most_once', 'limited'),
+    several: several('claim_shared_limited_levels_at_most_once', 'at_most_once', 'limited'),
+  },
 }
 
 export interface SharedClaim {
@@ -50,17 +65,22 @@ export interface SharedClaim {
   places: readonly { holder: string; leaseUntil: Instant }[]
 }
 
-export async function claimShared(db: Queryable, claim: SharedClaim): Promise<Claimed[]> {
-  const { queueId, now, levels, delivery, places } = claim
+export const claimShared = (db: Queryable, claim: SharedClaim): Promise<Claimed[]> =>
+  share(db, claim, SHARE[claim.delivery])
+
+/** The queue's limit is held by the transaction, and lets as many through as there are places. */
+export const claimSharedFromLimited = (tx: Queryable, claim: SharedClaim): Promise<Claimed[]> =>
+  share(tx, claim, SHARE_LIMITED[claim.delivery])
+
+async function share(
+  db: Queryable,
+  { queueId, now, levels, delivery, places }: SharedClaim,
+  statements: (typeof SHARE)[Delivery],
+): Promise<Claimed[]> {
   const holders = numbers(places.map((place) => place.holder))
   const untils = instants(places.map((place) => place.leaseUntil))
   const rows = await db.query<[...ClaimedRow, string]>(
-    ...forLevels(
-      levels,
-      { one: SHARE[delivery], several: SHARE_LEVELS[delivery] },
-      [queueId, holders, now, untils],
-      places.length,
-    ),
+    ...forLevels(levels, statements, [queueId, holders, now, untils], places.length),
   )
   const leaseUntils = new Map(places.map((place) => [place.holder, place.leaseUntil]))
   return rows.map((row) => {

@@ -1,5 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
-import { CAUSE, DELIVERY, RUN_STATE } from '../job/states.ts'
+import { CAUSE, DELIVERY, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Lease } from '../leases/lease.ts'
 import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
 import { packedIn, Receipt } from '../leases/receipt.ts'
@@ -25,7 +25,7 @@ export const withDefinition = (taken: string, further = ''): string =>
    from ${taken} t left join lateral (
      select s.definition from belfry.specs s where s.shard = t.shard and s.job_id = t.job_id limit 1) s on t.one_off`
 
-const LEASE_PICKED = `
+export const LEASE_PICKED = `
    leased as (
      ${LEASE}
      returning ${LEASED}
@@ -51,23 +51,30 @@ const PACK_PICKED = `
        g.due_at, g.cause from gone g
      union all select l.* from leased l)`)}`
 
-const PICKED = `r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline,
+export const PICKED = `r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline,
        r.one_off and r.attempt = 0 and r.cause <> ${CAUSE.trigger} and not r.has_dependents and r.timeout_ms >= $4::float8 - $3::float8 as packable`
 const TAKE = { at_least_once: PACK_PICKED, at_most_once: LEASE_PICKED }
 
+/**
+ * Whoever does not hold the queue's limit takes nothing from a queue that has one, whatever its node knows: one look-up for the
+ * whole statement.
+ */
+const HAS_NO_LIMIT = `not exists (select from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = $1)`
+const GUARD = { unlimited: `and ${HAS_NO_LIMIT}`, limited: '' }
+
 /** In order of turn, from the watermark on; rows that somebody else holds are passed over. One priority level. */
-export const pickLevel = (delivery: Delivery, columns: string): string =>
+export const pickLevel = (delivery: Delivery, columns: string, queue: keyof typeof GUARD): string =>
   `with picked as (
      select ${columns}
      from belfry.runs r
-     where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = $5 and r.turn >= $6
+     where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = $5 and r.turn >= $6 ${GUARD[queue]}
      order by r.turn limit $7 for update skip locked
    )`
 
 /** The same over several levels: first where the merged order ends, then no row behind that is touched. */
-export const pickLevels = (delivery: Delivery, columns: string): string =>
+export const pickLevels = (delivery: Delivery, columns: string, queue: keyof typeof GUARD): string =>
   `with level as (
-     select * from unnest($5::smallint[], $6::bigint[]) as level (priority, watermark)
+     select * from unnest($5::smallint[], $6::bigint[]) as level (priority, watermark) where true ${GUARD[queue]}
    ), horizon as (
      select max(first.turn) as turn from (
        select head.turn from level cross join lateral (
@@ -88,15 +95,24 @@ export const pickLevels = (delivery: Delivery, columns: string): string =>
 
 /** Each kind of delivery has an index of its own, which the planner takes only for a literal. */
 const CLAIM = {
-  at_least_once: statement('claim_at_least_once', `${pickLevel('at_least_once', PICKED)}, ${TAKE.at_least_once}`),
-  at_most_once: statement('claim_at_most_once', `${pickLevel('at_most_once', PICKED)}, ${TAKE.at_most_once}`),
+  at_least_once: statement(
+    'claim_at_least_once',
+    `${pickLevel('at_least_once', PICKED, 'unlimited')}, ${TAKE.at_least_once}`,
+  ),
+  at_most_once: statement(
+    'claim_at_most_once',
+    `${pickLevel('at_most_once', PICKED, 'unlimited')}, ${TAKE.at_most_once}`,
+  ),
 }
 const CLAIM_LEVELS = {
   at_least_once: statement(
     'claim_levels_at_least_once',
-    `${pickLevels('at_least_once', PICKED)}, ${TAKE.at_least_once}`,
+    `${pickLevels('at_least_once', PICKED, 'unlimited')}, ${TAKE.at_least_once}`,
   ),
-  at_most_once: statement('claim_levels_at_most_once', `${pickLevels('at_most_once', PICKED)}, ${TAKE.at_most_once}`),
+  at_most_once: statement(
+    'claim_levels_at_most_once',
+    `${pickLevels('at_most_once', PICKED, 'unlimited')}, ${TAKE.at_most_once}`,
+  ),
 }
 
 export type ClaimedRow = [

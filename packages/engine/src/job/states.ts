@@ -27,6 +27,9 @@ export const isOnce = (delivery: number): boolean => delivery % KEYED === DELIVE
 /** Who performs the runs of a queue: workers, or nodes that call HTTP targets. */
 export const QUEUE_KIND = { worker: 0, http: 1 } as const
 
+/** What a row of `limits` is about: a key that jobs name, a queue, or an origin that is called. */
+export const LIMIT_KIND = { key: 0, queue: 1, origin: 2 } as const
+
 /** Why a run exists. */
 export const CAUSE = { schedule: 0, create: 1, trigger: 2, backfill: 3, chain: 4, catch_up: 5 } as const
 
@@ -66,6 +69,7 @@ export const SKIP_REASON = {
   dst_gap: 5,
   start_deadline: 6,
   superseded: 7,
+  dependency: 8,
 } as const
 
 export type QueueKind = (typeof QUEUE_KIND)[keyof typeof QUEUE_KIND]

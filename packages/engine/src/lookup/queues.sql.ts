@@ -1,3 +1,5 @@
+import { type LimitsView, limitsView, NO_LIMITS } from '../concurrency/shared-limit-fields.ts'
+import { readQueueLimits } from '../concurrency/shared-limits.sql.ts'
 import { DEFAULT_TENANT } from '../job/definition.ts'
 import { nameOf, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -42,7 +44,7 @@ export interface QueueDepth {
   isComplete: boolean
 }
 
-export interface QueueView {
+export interface QueueView extends LimitsView {
   name: string
   /** Null until its first use decides. */
   kind: QueueKindName | null
@@ -72,26 +74,33 @@ const COUNTED_FOR_LIST = 10_000
 const COUNTED_FOR_ONE = 100_000
 const NAME = /^[A-Za-z0-9._-]{1,128}$/
 
+interface Readers {
+  /** As the tenant reads. */
+  db: Queryable
+  /** For what no tenant may read by itself: limits of shared queues. */
+  engineDb: Queryable
+}
+
 export async function listQueues(
-  db: Queryable,
+  readers: Readers,
   { tenantId, now, ...request }: PageRequest & { tenantId: number; now: Instant },
 ): Promise<Page<QueueView>> {
   const limit = limitOf(request)
   const [after] = readCursor(request, [NAME]) ?? ['']
-  const rows = await db.query<QueueColumns>(LIST, [tenantId, after, null, limit + 1])
-  const items = await withDepth(db, rows.slice(0, limit), { tenantId, now, counted: COUNTED_FOR_LIST })
+  const rows = await readers.db.query<QueueColumns>(LIST, [tenantId, after, null, limit + 1])
+  const items = await withDepth(readers, rows.slice(0, limit), { tenantId, now, counted: COUNTED_FOR_LIST })
   const last = items.at(-1)
   return { items, nextCursor: rows.length > limit && last ? writeCursor([last.name]) : null }
 }
 
 /** Null: there is no such queue. */
 export async function getQueue(
-  db: Queryable,
+  readers: Readers,
   { tenantId, now }: { tenantId: number; now: Instant },
   name: string,
 ): Promise<QueueView | null> {
-  const row = await queueNamed(db, tenantId, name)
-  return row ? ((await withDepth(db, [row], { tenantId, now, counted: COUNTED_FOR_ONE }))[0] ?? null) : null
+  const row = await queueNamed(readers.db, tenantId, name)
+  return row ? ((await withDepth(readers, [row], { tenantId, now, counted: COUNTED_FOR_ONE }))[0] ?? null) : null
 }
 
 export async function findQueue(
@@ -108,13 +117,19 @@ async function queueNamed(db: Queryable, tenantId: number, name: string): Promis
 }
 
 async function withDepth(
-  db: Queryable,
+  { db, engineDb }: Readers,
   queues: readonly QueueColumns[],
   { tenantId, now, counted }: { tenantId: number; now: Instant; counted: number },
 ): Promise<QueueView[]> {
   if (queues.length === 0) return []
   const statement = tenantId === DEFAULT_TENANT ? DEPTH_OF_DEFAULT : DEPTH
-  const rows = await db.query<[number, number, number, Instant, number]>(statement, [tenantId, counted])
+  const [rows, limits] = await Promise.all([
+    db.query<[number, number, number, Instant, number]>(statement, [tenantId, counted]),
+    readQueueLimits(
+      engineDb,
+      queues.map(([id]) => id),
+    ),
+  ])
   const isComplete = (rows[0]?.[4] ?? 0) < counted
   return queues.map(([id, name, kind, shared, createdAt, pausedAt, pauseReason]) => {
     const own = rows.filter(([queueId]) => queueId === id)
@@ -128,6 +143,7 @@ async function withDepth(
       paused: pausedAt !== null,
       pausedAt: dateOf(pausedAt),
       pauseReason,
+      ...limitsView(limits.get(id) ?? NO_LIMITS),
       createdAt: new Date(createdAt),
       depth: {
         ready: countOf(RUN_STATE.ready),

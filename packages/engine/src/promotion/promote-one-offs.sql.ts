@@ -3,8 +3,8 @@ import { packRuns } from '../leases/pack-runs.ts'
 import { booleans, ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { type LeaseTerms, leasedColumns } from './lease-terms.ts'
-import type { Promoted } from './promote-recurring.sql.ts'
+import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
+import { idsOf, type Promoted } from './promote-recurring.sql.ts'
 
 /**
  * A one-off has no next time: its timer goes and its run comes, in one statement. Leased ones come with their spec; many of a
@@ -16,9 +16,9 @@ const PROMOTE = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::boolean[], $9::boolean[])
        as u (shard, job_id, version, turn, leased, packs)
    ), held as (
-     select t.ctid, u.turn, u.leased, u.packs and not t.has_dependents as packs
+     select t.ctid, u.turn, u.leased and not t.is_limited as leased, u.packs and not t.is_limited and not t.has_dependents as packs
      from u cross join lateral (
-       select t.ctid, t.has_dependents from belfry.timers t
+       select t.ctid, t.has_dependents, t.queue_id = any(${limitedAmong('$10')}) as is_limited from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
    ), gone as (
@@ -40,7 +40,7 @@ const PROMOTE = statement(
      on conflict do nothing
      returning shard, job_id, holder
    )
-   select b.job_id, s.version, s.definition, b.packs
+   select b.job_id, s.version, s.definition, b.packs, ${limitedAmong('$10')}::text
    from (
      select b.shard, b.job_id, b.holder, false as packs from born b
      union all select p.shard, p.job_id, $8::bigint, true from packed p
@@ -57,6 +57,7 @@ export interface OneOffPromotion {
   leased: boolean
   /** Born leased into the receipt of its statement. */
   packs: boolean
+  queueId: number
 }
 
 const NONE: ReadonlySet<string> = new Set()
@@ -67,7 +68,7 @@ export async function promoteOneOffs(
   items: readonly OneOffPromotion[],
   lease: LeaseTerms,
 ): Promise<Promoted> {
-  const rows = await db.query<[string, number | null, string | null, boolean]>(PROMOTE, [
+  const rows = await db.query<[string, number | null, string | null, boolean, string]>(PROMOTE, [
     numbers(items.map((item) => item.shard)),
     ids(items.map((item) => item.jobId)),
     numbers(items.map((item) => item.version)),
@@ -77,6 +78,7 @@ export async function promoteOneOffs(
     lease.leaseUntil,
     lease.holder,
     booleans(items.map((item) => item.packs)),
+    numbers(queuesOfLeased(items)),
   ])
   const born = new Set<string>()
   const packed = new Set<string>()
@@ -86,5 +88,6 @@ export async function promoteOneOffs(
     if (isPacked) packed.add(jobId)
     if (version !== null && json !== null) definitions.set(jobId, { version, json })
   }
-  return { born, packed, overlapped: NONE, definitions }
+  const limitedQueueIds = new Set([...idsOf(rows[0]?.[4] ?? '{}')].map(Number))
+  return { born, packed, overlapped: NONE, limitedQueueIds, definitions }
 }

@@ -4,7 +4,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { booleans, ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { type LeaseTerms, leasedColumns } from './lease-terms.ts'
+import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
 
 /** The job's last run that was born into a receipt has not ended; once it is a row it is found there. */
 const PACKED_IS_ALIVE = `exists (select from belfry.receipts c where c.holder = t.packed_by) and not exists (
@@ -34,11 +34,14 @@ const PROMOTE = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[], $8::boolean[], $12::boolean[])
        as u (shard, job_id, version, next_nominal, next_due, turn, leased, wanted, packs)
    ), held as (
-     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased, u.wanted, u.packs and not t.has_dependents as packs, t.nominal_at, t.due_at, t.overlap,
+     select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased and not t.is_limited as leased, u.wanted and not t.is_limited as wanted,
+       u.packs and not t.is_limited and not t.has_dependents as packs, t.nominal_at, t.due_at, t.overlap,
        exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0) as met_row,
        t.overlap <> ${OVERLAP.allow} and t.packed_by is not null and ${PACKED_IS_ALIVE} as met_packed
      from u cross join lateral (
-       select t.ctid, t.nominal_at, t.due_at, t.overlap, t.packed_by, t.packed_nominal, t.has_dependents from belfry.timers t
+       select t.ctid, t.nominal_at, t.due_at, t.overlap, t.packed_by, t.packed_nominal, t.has_dependents,
+         t.queue_id = any(${limitedAmong('$13')}) as is_limited
+       from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
      offset 0
@@ -76,9 +79,10 @@ const PROMOTE = statement(
        else array(select b.job_id from born b union all select m.job_id from moved m where m.packs)::text end,
      array(select m.job_id from moved m where m.overlaps)::text,
      case when not exists (select from moved m where m.leased and not m.overlaps and not m.packs) then null
-       else array(select m.job_id from moved m where m.packs)::text end
+       else array(select m.job_id from moved m where m.packs)::text end,
+     ${limitedAmong('$13')}::text
    union all
-   select m.job_id, j.version::text, j.definition::text, null
+   select m.job_id, j.version::text, j.definition::text, null, null
    from moved m cross join lateral (
      select j.version, j.definition from belfry.jobs j
      where /*shards j*/ j.shard = m.shard and j.id = m.job_id limit 1) j
@@ -98,6 +102,7 @@ export interface RecurringPromotion {
   packs: boolean
   /** Its definition is wanted: it is born leased, and this node has not read it lately. */
   wanted: boolean
+  queueId: number
 }
 
 /** What a promotion really did. */
@@ -108,11 +113,13 @@ export interface Promoted {
   packed: ReadonlySet<string> | null
   /** The run was not born: another of the job was alive, and a skip says so. */
   overlapped: ReadonlySet<string>
+  /** Queues that have a limit: what was to be born leased there is ready. */
+  limitedQueueIds: ReadonlySet<number>
   /** By job, the definitions that were wanted. */
   definitions: ReadonlyMap<string, { version: number; json: string }>
 }
 
-type Row = [string | null, string | null, string, string | null]
+type Row = [string | null, string | null, string, string | null, string | null]
 
 /**
  * Moves timers on and gives birth to their runs. Items are unique and sorted. The usual answer is that every item became a
@@ -136,16 +143,18 @@ export async function promoteRecurring(
     lease.leaseUntil,
     lease.holder,
     booleans(items.map((item) => item.packs)),
+    numbers(queuesOfLeased(items)),
   ])
-  const [, someBorn, overlaps, somePacked] = summary as Row
+  const [, someBorn, overlaps, somePacked, limited] = summary as Row
   const definitions = new Map<string, { version: number; json: string }>()
   for (const [jobId, version, json] of rows) definitions.set(jobId as string, { version: Number(version), json })
   return {
     born: someBorn === null ? null : idsOf(someBorn),
     packed: somePacked === null ? null : idsOf(somePacked),
     overlapped: idsOf(overlaps),
+    limitedQueueIds: new Set([...idsOf(limited ?? '{}')].map(Number)),
     definitions,
   }
 }
 
-const idsOf = (array: string): Set<string> => new Set(array === '{}' ? [] : array.slice(1, -1).split(','))
+export const idsOf = (array: string): Set<string> => new Set(array === '{}' ? [] : array.slice(1, -1).split(','))

@@ -15,6 +15,8 @@ export interface WakeListener {
   onCancel(jobId: string, nominalAt: Instant): void
   /** A backfill of the job may go on. */
   onBackfill(jobId: string): void
+  /** A run of a limited queue has ended: its slot is free. */
+  onFreed(queueId: number): void
 }
 
 /** One message, coalesced: per queue and level the lowest turn, per shard the lowest due time. */
@@ -24,6 +26,7 @@ export interface WakeMessage {
   waiting?: [shard: number, dueAt: Instant][]
   cancel?: [jobId: string, nominalAt: Instant][]
   backfills?: [jobId: string][]
+  freed?: [queueId: number][]
 }
 
 export const channelOf = (schema: string): string => `${schema}_wake`
@@ -43,6 +46,7 @@ export class Wakeups {
   readonly #waiting = new Map<number, Instant>()
   #cancels: [string, Instant][] = []
   readonly #backfills = new Set<string>()
+  readonly #freed = new Set<number>()
 
   listen(listener: WakeListener): void {
     this.#listener = listener
@@ -77,9 +81,14 @@ export class Wakeups {
     if (this.#backfills.size < MAX_BACKFILLS) this.#backfills.add(jobId)
   }
 
+  freed(queueId: number): void {
+    this.#listener?.onFreed(queueId)
+    this.#freed.add(queueId)
+  }
+
   /** What was gathered since the last call, as one message for the other nodes; null if nothing was. */
   take(): string | null {
-    const gathered = [this.#ready, this.#timers, this.#waiting, this.#backfills]
+    const gathered = [this.#ready, this.#timers, this.#waiting, this.#backfills, this.#freed]
     if (this.#cancels.length === 0 && gathered.every(({ size }) => size === 0)) return null
     const message: WakeMessage = {}
     if (this.#ready.size > 0) message.ready = [...this.#ready.values()]
@@ -87,6 +96,7 @@ export class Wakeups {
     if (this.#waiting.size > 0) message.waiting = [...this.#waiting]
     if (this.#cancels.length > 0) message.cancel = this.#cancels
     if (this.#backfills.size > 0) message.backfills = [...this.#backfills].map((jobId) => [jobId])
+    if (this.#freed.size > 0) message.freed = [...this.#freed].map((queueId) => [queueId])
     for (const one of gathered) one.clear()
     this.#cancels = []
     const text = JSON.stringify(message)
@@ -120,6 +130,7 @@ export class Wakeups {
     for (const item of listOf(message.waiting)) this.#listener?.onWaiting(Number(item[0]), Number(item[1]))
     for (const item of listOf(message.cancel)) this.#listener?.onCancel(String(item[0]), Number(item[1]))
     for (const item of listOf(message.backfills)) this.#listener?.onBackfill(String(item[0]))
+    for (const item of listOf(message.freed)) this.#listener?.onFreed(Number(item[0]))
   }
 }
 
