@@ -30,6 +30,7 @@ create table tenants (
   primary key (id),
   unique (name)
 );
+create index tenants_with_weight on tenants (id) INCLUDE (weight) where weight <> 1;
 alter table tenants enable row level security;
 create policy of_tenant on tenants for select using ((id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
@@ -49,6 +50,7 @@ create table queues (
 create index queues_deleted on queues (deleted_at) where deleted_at IS NOT NULL;
 create index queues_for_http on queues (id) where kind = 1;
 create index queues_paused on queues (id) where paused_at IS NOT NULL;
+create index queues_shared on queues (name, id) where shared;
 alter table queues enable row level security;
 create policy of_tenant on queues for select using ((shared OR (tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer)));
 
@@ -59,6 +61,7 @@ create table nodes (
   shard      smallint not null,
   roles      smallint not null default 15,
   address    text,
+  charges    json,
   primary key (shard, id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
 

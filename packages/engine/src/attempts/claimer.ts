@@ -1,4 +1,6 @@
 import { isAtMostOnce, PRIORITIES } from '../job/level.ts'
+import type { Turns } from '../ready/turn.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { Claimed, Delivery, Level } from './claim.sql.ts'
 
@@ -35,6 +37,7 @@ const LOWEST_TURN = Number.MIN_SAFE_INTEGER
  */
 export class Claimer implements Step {
   readonly #taker: Taker
+  readonly #deps: { clock: Clock; turns: Turns }
   readonly #watermarks = new Map<number, number>()
   /** Levels that may have ready runs. A level leaves before it is claimed from, so that a hint meanwhile is not lost. */
   readonly #hinted = new Set<number>()
@@ -42,8 +45,10 @@ export class Claimer implements Step {
   readonly #heard = new Map<number, number>()
   #claiming = 0
 
-  constructor(taker: Taker) {
+  /** `turns` is told of every claim: by them it knows how far the queue is. */
+  constructor(taker: Taker, deps: { clock: Clock; turns: Turns }) {
     this.#taker = taker
+    this.#deps = deps
   }
 
   get queueId(): number {
@@ -120,6 +125,7 @@ export class Claimer implements Step {
       watermark: this.#watermarks.get(level) ?? LOWEST_TURN,
     }))
     const { claimed, mayBeMore } = await this.#taker.lease({ levels: asked, limit, delivery })
+    this.#deps.turns.claimed(this.#deps.clock.now(), this.queueId, claimed, mayBeMore)
     for (const { priority, turn } of claimed) {
       const level = delivery === 'at_most_once' ? priority + PRIORITIES : priority
       const reached = Math.min(turn, this.#heard.get(level) ?? turn)

@@ -118,7 +118,7 @@ export class Reaper {
       delivery,
       ,
       priority,
-      ,
+      queueId,
       cause,
     ] = row
     const common = {
@@ -149,7 +149,7 @@ export class Reaper {
     // A worker that died says nothing about the work: the run is ready at once, without backoff.
     const again = timedOut
       ? { nextDueAt: now + decision.delayMs, turn: null }
-      : { nextDueAt: now, turn: this.#deps.turns.next(now, priority) }
+      : { nextDueAt: now, turn: this.#deps.turns.again(now, { queueId, priority }) }
     return { ...common, kind: 'goes_on', outcome: OUTCOME.failed, failureClass, error, counted: true, ...again }
   }
 }

@@ -117,7 +117,7 @@ async function fill(
     if (mayRun(at)) free.push(at)
     looked++
   }
-  const ready = free.map((at) => readyRunOf(job, at, CAUSE.backfill, turns.next(now, job.priority), now))
+  const ready = free.map((at) => readyRunOf(job, at, CAUSE.backfill, turns.next(now, job), now))
   await insertReadyRuns(tx, ready)
   await putBackfillRuns(tx, backfill, free)
   const { created, leftOut } = backfill.counts

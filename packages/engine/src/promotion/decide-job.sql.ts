@@ -89,7 +89,7 @@ export async function decideJob(
   await putSkips(tx, timer, [...skips, ...met.skips], now)
   const born = (nominalAt: Instant, turn: number): ReadyRun =>
     readyRunOf(timer, nominalAt, fresh.has(nominalAt) ? CAUSE.schedule : CAUSE.catch_up, turn, now)
-  const ready = met.ready.map((at) => born(at, deps.turns.next(now, timer.priority)))
+  const ready = met.ready.map((at) => born(at, deps.turns.next(now, timer)))
   await insertReadyRuns(tx, ready)
   await insertBlockedRuns(
     tx,

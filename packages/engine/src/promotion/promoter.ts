@@ -165,7 +165,7 @@ export class Promoter implements Step {
         version: timer.version,
         nextNominalAt: next.nominalAt,
         nextDueAt: next.dueAt,
-        turn: turns.next(now, timer.priority),
+        turn: isLeased ? turns.again(now, timer) : turns.next(now, timer),
         leased: isLeased,
         packs: isLeased && timer.delivery === DELIVERY.at_least_once && timer.timeoutMs >= leaseMs,
         wanted: isLeased && definition === null,

@@ -74,7 +74,7 @@ export class BlockedWaker implements Step {
     for (const jobId of batch.keys()) this.#pending.delete(jobId)
     const now = clock.now()
     try {
-      const { ready, waiting, locked } = await wakeBlocked(db, [...batch.keys()], { now, turn: turns.next(now, 5) })
+      const { ready, waiting, locked } = await wakeBlocked(db, [...batch.keys()], { now, floors: turns.floors(now) })
       for (const run of ready) onReady(run)
       for (const { shard, dueAt } of waiting) onWaiting(shard, dueAt)
       for (const jobId of locked) this.#again(jobId, (batch.get(jobId) ?? 0) + 1)

@@ -4,7 +4,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { ids, numbers } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { PRIORITY_STEP_US } from './turn.ts'
+import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
 import type { MadeReady } from './wake-waiting.sql.ts'
 
 /**
@@ -54,7 +54,8 @@ const WAKE = statement(
    )
    update belfry.runs r set
      state = case when r.due_at > to_timestamp($3::float8 / 1000) then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
-     due_at = greatest(r.due_at, to_timestamp($3::float8 / 1000)), turn = $4::bigint - (r.priority - 5) * ${PRIORITY_STEP_US}::bigint
+     due_at = greatest(r.due_at, to_timestamp($3::float8 / 1000)),
+     turn = ${turnAgain({ now: '$3', queueIds: '$4', starts: '$5' })}
    where /*shards r*/ r.ctid = any (array(select n.ctid from next n))
    returning r.job_id, r.state, r.due_at, r.queue_id, r.priority, r.delivery, r.turn`,
 )
@@ -80,7 +81,7 @@ interface JobPlace {
 export async function wakeBlocked(
   db: Database,
   jobIds: readonly string[],
-  at: { now: Instant; turn: number },
+  at: { now: Instant; floors: Floors },
 ): Promise<Woken> {
   const inOrder = jobIds.map((jobId): JobPlace => ({ shard: shardOfJob(jobId), jobId })).sort(byLockOrder)
   return db.transaction(async (tx) => {
@@ -102,9 +103,9 @@ export async function lockJobs(tx: Queryable, jobs: readonly JobPlace[]): Promis
 export async function wakeNext(
   tx: Queryable,
   jobs: readonly JobPlace[],
-  at: { now: Instant; turn: number },
+  at: { now: Instant; floors: Floors },
 ): Promise<Omit<Woken, 'locked'>> {
-  const rows = await tx.query<Row>(WAKE, [...arraysOf(jobs), at.now, at.turn])
+  const rows = await tx.query<Row>(WAKE, [...arraysOf(jobs), at.now, ...floorsOf(at.floors)])
   return {
     ready: rows.filter(isReady).map(([, , , queueId, priority, delivery, turn]) => ({
       ...{ queueId, priority, delivery },

@@ -3,7 +3,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { PRIORITY_STEP_US } from './turn.ts'
+import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
 
 const WAKE = statement(
   'wake_waiting_runs',
@@ -12,9 +12,9 @@ const WAKE = statement(
      from unnest($1::smallint[]) as s (shard) cross join lateral (
        select r.ctid from belfry.runs r
        where r.shard = s.shard and r.state = ${RUN_STATE.waiting} and r.due_at <= to_timestamp($2::float8 / 1000)
-       order by r.due_at limit $4 for update skip locked) r
+       order by r.due_at limit $3 for update skip locked) r
    )
-   update belfry.runs r set state = ${RUN_STATE.ready}, turn = $3::bigint - (r.priority - 5) * ${PRIORITY_STEP_US}::bigint
+   update belfry.runs r set state = ${RUN_STATE.ready}, turn = ${turnAgain({ now: '$2', queueIds: '$4', starts: '$5' })}
    where r.ctid = any (array(select d.ctid from due d))
    returning r.queue_id, r.priority, r.delivery, r.turn`,
 )
@@ -29,13 +29,13 @@ export interface MadeReady {
 /** Makes runs ready whose backoff or snooze is over. */
 export async function wakeWaiting(
   db: Queryable,
-  query: { shards: readonly number[]; now: Instant; turn: number; limitPerShard: number },
+  query: { shards: readonly number[]; now: Instant; floors: Floors; limitPerShard: number },
 ): Promise<MadeReady[]> {
   const rows = await db.query<[number, number, number, string]>(WAKE, [
     numbers(query.shards),
     query.now,
-    query.turn,
     query.limitPerShard,
+    ...floorsOf(query.floors),
   ])
   return rows.map(([queueId, priority, delivery, turn]) => ({ queueId, priority, delivery, turn: Number(turn) }))
 }

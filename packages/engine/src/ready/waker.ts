@@ -36,7 +36,7 @@ export class Waker implements Step {
     }
     // Forgotten before the statement: what comes due meanwhile is told again, and the pulse asks anyway.
     for (const shard of due) this.#nextDue.set(shard, Number.POSITIVE_INFINITY)
-    const ready = await wakeWaiting(db, { shards: due, now, turn: turns.next(now, 5), limitPerShard: PER_SHARD })
+    const ready = await wakeWaiting(db, { shards: due, now, floors: turns.floors(now), limitPerShard: PER_SHARD })
     for (const run of ready) onReady(run)
     if (ready.length >= PER_SHARD) for (const shard of due) this.#nextDue.set(shard, now)
     return { waitMs: ready.length >= PER_SHARD ? 0 : 1, woken: ready.length }

@@ -4,6 +4,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { type FleetTurns, fleetTurns } from './fleet-turns.sql.ts'
 import { PROMOTER_BIT } from './roles.ts'
 
 /** Per queue and priority the lowest turn of its ready runs. Each kind of delivery has an index of its own. */
@@ -28,8 +29,9 @@ const PULSE = statement(
   `with clock as (
      select coalesce(to_timestamp($3::float8 / 1000), clock_timestamp()) as now
    ), beat as (
-     insert into belfry.nodes (pulsed_at, started_at, id, shard, roles, address) select now, to_timestamp($4::float8 / 1000), $2, $1, $8, $9 from clock
-     on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at, address = excluded.address
+     insert into belfry.nodes (pulsed_at, started_at, id, shard, roles, address, charges)
+       select now, to_timestamp($4::float8 / 1000), $2, $1, $8, $9, $10::json from clock
+     on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at, address = excluded.address, charges = excluded.charges
    )
    select extract(epoch from clock.now)::float8 * 1000,
      (select extract(epoch from max(n.pulsed_at))::float8 * 1000 from belfry.nodes n),
@@ -57,7 +59,8 @@ const PULSE = statement(
        order by c.updated_at limit ${MAX_CALENDARS}),
      (select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data'),
      exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null),
-     exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})
+     exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}),
+     ${fleetTurns('$2')}
    from clock`,
 )
 const HEADS = statement(
@@ -86,6 +89,8 @@ export interface PulseQuestion {
   /** Per shard: timers before this have been read already. Minus infinity: a sweep. */
   timersAfter: readonly Instant[]
   queueIds: readonly number[]
+  /** What this node tells the others of whose turn it is; null: nothing. */
+  charges: unknown
 }
 
 export interface PulseAnswer {
@@ -121,12 +126,14 @@ export interface PulseAnswer {
   hasStartDeadlines: boolean
   /** Some run waits for a slot of its key, in whatever shard. */
   hasLimited: boolean
+  fleet: FleetTurns
 }
 
 type Row = [
   ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string, string],
   ...[string, string, string, number, boolean, boolean],
   ...[string, string | null, boolean, boolean],
+  string,
 ]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
@@ -141,13 +148,14 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     numbers(question.queueIds),
     question.roles,
     question.address,
+    question.charges === null ? null : JSON.stringify(question.charges),
   ])
   const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce, headsKeyed] = row as Row
   const [promoters, paused, deleted, httpQueues, hasBackfills, hasBlocked] = (row as Row).slice(11) as [
     ...[string, string, string, number, boolean, boolean],
   ]
-  const [calendars, zoneData, hasStartDeadlines, hasLimited] = (row as Row).slice(17) as [
-    ...[string, string | null, boolean, boolean],
+  const [calendars, zoneData, hasStartDeadlines, hasLimited, fleet] = (row as Row).slice(17) as [
+    ...[string, string | null, boolean, boolean, string],
   ]
   return {
     now: Math.floor(now),
@@ -169,6 +177,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     zoneData,
     hasStartDeadlines,
     hasLimited,
+    fleet: JSON.parse(fleet) as FleetTurns,
   }
 }
 

@@ -20,6 +20,8 @@ export interface PulseDeps {
   timersReadUntil(shard: number): Instant
   queueIds(): number[]
   beforeAsking(): void
+  /** What this node tells the others of whose turn it is. */
+  charges(): unknown
   onOwners(shards: number[]): void
   onAnswer(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void
 }
@@ -72,6 +74,7 @@ export class Pulse implements Step {
       shards,
       timersAfter: shards.map((shard) => (sweeps ? Number.NEGATIVE_INFINITY : this.#deps.timersReadUntil(shard))),
       queueIds,
+      charges: this.#deps.charges(),
     })
     const tookMs = Math.max(0, clock.now() - before)
     if (sweeps)

@@ -145,7 +145,13 @@ const HOT: Record<string, Hot> = {
     by: ['runs_pkey'],
   },
   wake: {
-    send: (db) => wakeWaiting(db, { shards: [0, 1, 2, 3], now: START, turn: 1, limitPerShard: BATCH }),
+    send: (db) =>
+      wakeWaiting(db, {
+        shards: [0, 1, 2, 3],
+        now: START,
+        floors: { queueIds: [1], starts: [1] },
+        limitPerShard: BATCH,
+      }),
     by: ['runs_waiting', 'runs_pkey'],
   },
   'lock jobs to wake': {
@@ -153,7 +159,7 @@ const HOT: Record<string, Hot> = {
     by: ['timers_pkey', 'jobs_pkey', 'specs'],
   },
   'wake blocked': {
-    send: (db) => wakeNext(db, fences, { now: START, turn: 1 }),
+    send: (db) => wakeNext(db, fences, { now: START, floors: { queueIds: [1], starts: [1] } }),
     // Receipts are few, and looked through.
     by: ['runs_blocked', 'runs_pkey', 'Seq Scan of receipts'],
   },
@@ -188,7 +194,7 @@ const HOT: Record<string, Hot> = {
     send: (db) =>
       sendPulse(db, {
         ...{ nodeShard: 0, nodeId: jobIds[0] as string, roles: 15, address: null, now: START, startedAt: START },
-        ...{ shards: [0, 1], timersAfter: [START, START], queueIds: [1] },
+        ...{ shards: [0, 1], timersAfter: [START, START], queueIds: [1], charges: null },
       }),
     by: [
       'timers_by_due',

@@ -15,6 +15,7 @@ function pulseOf({ db, clock }: Node, id: string) {
     timersReadUntil: () => Number.NEGATIVE_INFINITY,
     queueIds: () => [],
     beforeAsking: () => {},
+    charges: () => null,
     onOwners: () => {},
     onAnswer: (answer) => answers.push(answer),
   })

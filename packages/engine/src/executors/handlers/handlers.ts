@@ -8,6 +8,7 @@ import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import { type Admission, type DirectLeases, MAX_HOLD_MS } from '../../promotion/direct-leases.ts'
+import type { Turns } from '../../ready/turn.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Loop } from '../../runtime/loop.ts'
@@ -30,6 +31,7 @@ export interface HandlersDeps {
   definitions: Definitions
   receipts: Receipts
   wakeups: Wakeups
+  turns: Turns
   leaseMs: number
   stopping: AbortSignal
   /** A pool has room again: promotion may be waiting for it. */
@@ -96,7 +98,7 @@ export class Handlers implements DirectLeases {
       wantsMore: () => pool.wantsMore(),
       lease: (wanted) => claimAsOne(this.#deps, queueId, wanted, (leases) => this.deliver(leases)),
     }
-    const claimer = new Claimer(taker)
+    const claimer = new Claimer(taker, this.#deps)
     const loop = new Loop(`claimer of queue ${queueId}`, claimer, this.#deps)
     pool.paused = this.#pausedQueueIds.has(queueId)
     this.#serving.set(queueId, { pool, claimer, loop })

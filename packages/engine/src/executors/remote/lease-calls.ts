@@ -5,6 +5,7 @@ import { holderOfCall, holderOfOneCall } from '../../leases/holder.ts'
 import { keepLeases } from '../../leases/keep-leases.ts'
 import type { Lease } from '../../leases/lease.ts'
 import { callsWithLeases, leasesOfCalls } from '../../leases/recover.sql.ts'
+import type { Turns } from '../../ready/turn.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -27,6 +28,7 @@ export interface LeaseCallsDeps {
   finisher: Finisher
   definitions: Definitions
   wakeups: Wakeups
+  turns: Turns
   stopping: AbortSignal
   tokens: LeaseTokens
   held: HeldLeases

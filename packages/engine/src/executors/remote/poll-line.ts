@@ -4,6 +4,7 @@ import { Claimer, type Taken, type Taker, type Wanted } from '../../attempts/cla
 import type { Lease } from '../../leases/lease.ts'
 import { MIN_PACKED } from '../../leases/pack-runs.ts'
 import { recoverRemoteLeases } from '../../leases/recover.sql.ts'
+import type { Turns } from '../../ready/turn.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Loop, type Step } from '../../runtime/loop.ts'
@@ -16,6 +17,7 @@ export interface PollLineDeps {
   db: Database
   clock: Clock
   logger: Logger
+  turns: Turns
   startable: Startable
   stopping: AbortSignal
   /** Answers those of these calls that have leases besides those of the claim of this instant: they are repeated ones. */
@@ -45,7 +47,7 @@ export class PollLine implements Taker, Step {
     this.queueId = queueId
     this.queue = queue
     this.#deps = deps
-    this.claimer = new Claimer(this)
+    this.claimer = new Claimer(this, deps)
     this.loop = new Loop(`lease calls of queue ${queue}`, this, deps)
     this.lastUsedAt = deps.clock.now()
   }

@@ -1,0 +1,89 @@
+import { PRIORITIES } from '../job/level.ts'
+
+export const HEAD_START_US = 30_000_000
+export const DEFAULT_LEVEL = 5
+/** A claim counts for at most so much time, however long ago the last one was. */
+const LONGEST_TICK_US = 1_000_000
+
+export interface Served {
+  priority: number
+  turn: number
+}
+
+/**
+ * How far a queue is, in microseconds of virtual time: no run that becomes ready starts before that. It is the highest
+ * start of a run that was leased, less what that had for a head start, and never behind the first run that waits. Only
+ * while nothing waits the clock counts too: old work must neither be overtaken for its age, nor keep new work waiting.
+ */
+export class VirtualTime {
+  #reached = 0
+  /**
+   * Per priority, where its next newcomers start, if that is later. New flows start where the queue is, one as the other: while
+   * such are served, time goes on as the clock does, or they would keep for ever from its turn what waits behind them.
+   */
+  readonly #levels = new Float64Array(PRIORITIES)
+  #waits = false
+  #waitsElsewhere = false
+  #servedAt = 0
+
+  get reached(): number {
+    return this.#reached
+  }
+
+  /** This node knows of runs that are ready. */
+  get waits(): boolean {
+    return this.#waits
+  }
+
+  floor(nowUs: number, priority: number): number {
+    const reached = Math.max(this.#reached, this.#levels[priority] as number)
+    const waits = this.#waits || this.#waitsElsewhere
+    return waits && reached > 0 ? reached : Math.max(nowUs, reached)
+  }
+
+  served(nowUs: number, runs: readonly Served[], mayBeMore: boolean): void {
+    const tick = Math.min(LONGEST_TICK_US, Math.max(0, nowUs - this.#servedAt))
+    this.#servedAt = nowUs
+    const before = this.#reached
+    let top: number[] | null = null
+    for (const { priority, turn } of runs) {
+      const start = startOf(priority, turn)
+      this.#reached = Math.max(this.#reached, Math.min(start, turn))
+      if (!mayBeMore) continue
+      top ??= new Array<number>(PRIORITIES).fill(0)
+      top[priority] = Math.max(start, top[priority] as number)
+    }
+    if (top === null) return
+    this.#waits = true
+    for (let priority = 0; priority < PRIORITIES; priority++) {
+      const level = Math.max(before, this.#levels[priority] as number)
+      if (before > 0 && (top[priority] as number) >= level) this.#levels[priority] = level + tick
+    }
+  }
+
+  /** The lowest turn of each level that waits; there is one at least. */
+  saw(heads: readonly (number | null)[]): void {
+    let lowest = Number.POSITIVE_INFINITY
+    heads.forEach((turn, level) => {
+      if (turn !== null) lowest = Math.min(lowest, turn, startOf(level % PRIORITIES, turn))
+    })
+    this.reach(lowest)
+    this.#waits = true
+  }
+
+  reach(reached: number): void {
+    this.#reached = Math.max(this.#reached, reached)
+  }
+
+  /** Other nodes know of runs that are ready, or none does. */
+  hear(waits: boolean): void {
+    this.#waitsElsewhere = waits
+  }
+
+  /** Nothing waits. */
+  drained(): void {
+    this.#waits = false
+  }
+}
+
+const startOf = (priority: number, turn: number): number => turn + (priority - DEFAULT_LEVEL) * HEAD_START_US
