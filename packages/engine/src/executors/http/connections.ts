@@ -1,32 +1,29 @@
-import { type buildConnector, Client } from 'undici'
+import type { Clock } from '../../runtime/clock.ts'
+import { Connection, type ConnectionOwner, type Place } from './connection.ts'
 import type { GuardedConnector } from './connector.ts'
-import type { Carrier, Exchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import type { OutgoingRequest } from './write-request.ts'
 
-export interface OutgoingRequest {
-  origin: string
-  path: string
-  method: string
-  /** Names and values in turn. */
-  headers: string[]
-  body: string | Buffer | null
-}
-
-/** Less than the 5 s after which the commonest servers close idle connections themselves. */
-const IDLE_MS = 4_000
+/** How often it is looked for connections that have been idle for too long. */
+const TIDY_MS = 1_000
 
 /**
  * Connections to targets, kept alive between calls. The one that was used last is used next: those that are not needed
- * stay idle and close, and the others stay warm. undici's own pool asks connection after connection for a
- * free one, twice per call.
+ * stay idle and close, and the others stay warm.
  */
 export class Connections {
   readonly #connect: GuardedConnector
   readonly #limit: number
+  readonly #clock: Clock
   readonly #origins = new Map<string, OriginConnections>()
+  /** Connections that have a request to write. */
+  #ready: Connection[] = []
+  #tidying: { cancel(): void } | null = null
   #isClosed = false
 
-  constructor(connect: GuardedConnector, limitPerOrigin: number) {
+  constructor(connect: GuardedConnector, { clock, limitPerOrigin }: { clock: Clock; limitPerOrigin: number }) {
     this.#connect = connect
+    this.#clock = clock
     this.#limit = limitPerOrigin
   }
 
@@ -34,35 +31,53 @@ export class Connections {
     if (this.#isClosed) throw new Error('the node makes no calls any more')
     let origin = this.#origins.get(request.origin)
     if (origin === undefined) {
-      origin = new OriginConnections(request.origin, this.#connect, this.#limit, () =>
-        this.#origins.delete(request.origin),
-      )
+      const place = { ...placeOf(request.origin), connect: this.#connect, clock: this.#clock, write: this.#write }
+      origin = new OriginConnections(place, this.#limit, () => this.#origins.delete(request.origin))
       this.#origins.set(request.origin, origin)
     }
     origin.send(exchange, request)
+    this.#tidying ??= this.#clock.timer(TIDY_MS, () => this.#tidy())
   }
 
   /** Cuts what is under way. Nobody waits until the last socket is gone: how these calls end is of no interest any more. */
   close(): void {
     this.#isClosed = true
-    for (const origin of this.#origins.values()) origin.close()
+    this.#tidying?.cancel()
+    for (const origin of [...this.#origins.values()]) origin.close()
+  }
+
+  /**
+   * Requests that become ready in one turn of the event loop are written together at its end: each write to a target that
+   * sleeps wakes it up, which costs more than the rest of the call, and the first of many wakes it for all.
+   */
+  readonly #write = (connection: Connection): void => {
+    if (this.#ready.push(connection) > 1) return
+    setImmediate(() => {
+      const ready = this.#ready
+      this.#ready = []
+      for (const one of ready) one.write()
+    })
+  }
+
+  #tidy(): void {
+    this.#tidying = null
+    for (const origin of [...this.#origins.values()]) origin.tidy()
+    if (this.#origins.size > 0) this.#tidying = this.#clock.timer(TIDY_MS, () => this.#tidy())
   }
 }
 
-class OriginConnections {
-  readonly #name: string
-  readonly #connect: GuardedConnector
+class OriginConnections implements ConnectionOwner {
+  readonly #place: Place
   readonly #limit: number
   readonly #onEmpty: () => void
   readonly #all = new Set<Connection>()
   /** The one that was used last is the last. */
-  readonly #idle: Connection[] = []
+  #idle: Connection[] = []
   /** Calls that found all connections in use; those before them are bounded by their slots. */
   readonly #waiting: { exchange: Exchange; request: OutgoingRequest }[] = []
 
-  constructor(name: string, connect: GuardedConnector, limit: number, onEmpty: () => void) {
-    this.#name = name
-    this.#connect = connect
+  constructor(place: Place, limit: number, onEmpty: () => void) {
+    this.#place = place
     this.#limit = limit
     this.#onEmpty = onEmpty
   }
@@ -74,24 +89,27 @@ class OriginConnections {
   }
 
   free(connection: Connection): void {
-    for (;;) {
-      const next = this.#waiting.shift()
-      if (next === undefined) break
-      if (next.exchange.isOver) continue
-      connection.send(next.exchange, next.request)
-      return
-    }
-    if (connection.isConnected) this.#idle.push(connection)
-    else this.drop(connection)
+    const next = this.#nextWaiting()
+    if (next === undefined) this.#idle.push(connection)
+    else connection.send(next.exchange, next.request)
   }
 
-  /** It has no socket and nobody uses it: a new one is as good. */
-  drop(connection: Connection): void {
+  lost(connection: Connection): void {
+    this.#all.delete(connection)
     const place = this.#idle.indexOf(connection)
     if (place >= 0) this.#idle.splice(place, 1)
-    if (!this.#all.delete(connection)) return
-    connection.close()
-    if (this.#all.size === 0) this.#onEmpty()
+    const next = this.#nextWaiting()
+    if (next !== undefined) this.#open().send(next.exchange, next.request)
+    else if (this.#all.size === 0) this.#onEmpty()
+  }
+
+  /** Closes what has been idle for so long that the target may close it at any moment. */
+  tidy(): void {
+    const now = this.#place.clock.now()
+    const old = this.#idle.filter((connection) => connection.goodUntil <= now)
+    if (old.length === 0) return
+    this.#idle = this.#idle.filter((connection) => connection.goodUntil > now)
+    for (const connection of old) connection.close()
   }
 
   close(): void {
@@ -100,57 +118,22 @@ class OriginConnections {
   }
 
   #open(): Connection {
-    const connection = new Connection(this, this.#name, this.#connect)
+    const connection = new Connection(this.#place, this)
     this.#all.add(connection)
     return connection
   }
+
+  #nextWaiting(): { exchange: Exchange; request: OutgoingRequest } | undefined {
+    for (;;) {
+      const next = this.#waiting.shift()
+      if (next === undefined || !next.exchange.isOver) return next
+    }
+  }
 }
 
-/** One connection, which connects again by itself; it carries one call at a time. */
-class Connection implements Carrier {
-  readonly #owner: OriginConnections
-  readonly #client: Client
-  #exchange: Exchange | null = null
-  isConnected = false
-
-  constructor(owner: OriginConnections, origin: string, connect: GuardedConnector) {
-    this.#owner = owner
-    this.#client = new Client(origin, {
-      pipelining: 1,
-      keepAliveTimeout: IDLE_MS,
-      // The deadline of the attempt is the only one.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: (options: buildConnector.Options, callback: buildConnector.Callback) =>
-        connect(options, callback, this.#exchange),
-    })
-    this.#client.on('connect', () => {
-      this.isConnected = true
-    })
-    this.#client.on('disconnect', () => {
-      this.isConnected = false
-      if (this.#exchange === null) owner.drop(this)
-    })
-  }
-
-  send(exchange: Exchange, request: OutgoingRequest): void {
-    this.#exchange = exchange
-    exchange.carrier = this
-    this.#client.dispatch(request, exchange)
-  }
-
-  /** The answer is complete. */
-  answered(): void {
-    this.#exchange = null
-    this.#owner.free(this)
-  }
-
-  /** undici is still busy with what went wrong: the next call comes after that. */
-  failed(): void {
-    setImmediate(() => this.answered())
-  }
-
-  close(): void {
-    void this.#client.destroy()
-  }
+function placeOf(origin: string): Pick<Place, 'host' | 'options'> {
+  const { host, hostname, port, protocol } = new URL(origin)
+  // An address of version 6 has brackets in a URL and nowhere else.
+  const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
+  return { host, options: { host, hostname: bare, port, protocol } }
 }

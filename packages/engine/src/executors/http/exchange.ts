@@ -1,5 +1,5 @@
-import type { Dispatcher } from 'undici'
 import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { AnswerListener } from './answer-reader.ts'
 import type { ConnectTimings } from './connector.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
 
@@ -10,30 +10,20 @@ export interface CallSignal {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** The connection that a request is sent on: told once that undici has done with the request. */
-export interface Carrier {
-  answered(): void
-  failed(): void
-}
-
 /** Nobody looks at more; a target that sends more is cut off. */
 const MAX_READ_BYTES = 1024 * 1024
 
 export type Break = 'timeout' | 'canceled' | 'error'
 
-/**
- * One request and what came of it, from before it is prepared until it has ended; it ends once. undici calls it as its
- * handler, in the form that passes raw headers: the other form costs two more objects and a parse per call.
- */
-export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHandler {
+/** One request and what came of it, from before it is prepared until it has ended; it ends once. */
+export class Exchange implements Expiring, ConnectTimings, AnswerListener {
   readonly deadline: Instant
   place = -1
-  /** What carries it, from when it is sent until undici has done with it. */
-  carrier: Carrier | null = null
   readonly done: Promise<void>
   /** 0 until the target has answered. */
   statusCode = 0
-  headers: Buffer[] = []
+  /** Names and values in turn. */
+  headers: string[] = []
   /** The beginning of the body, in the pieces it came in. */
   readonly chunks: Buffer[] = []
   isTruncated = false
@@ -54,7 +44,7 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
   #signal: CallSignal | null = null
   #keptBytes = 0
   #readBytes = 0
-  #abort: ((error?: Error) => void) | null = null
+  #abort: (() => void) | null = null
   #resolve!: () => void
 
   constructor(deps: { clock: Clock; deadlines: Deadlines }, until: { deadline: Instant; signal: CallSignal | null }) {
@@ -81,24 +71,16 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
     this.#breakOff('timeout')
   }
 
-  fail(error: Error): void {
-    this.onError(error)
-  }
-
-  onConnect(abort: (error?: Error) => void): void {
-    // Thrown, since aborting here would close a connection that others can use.
-    if (this.isOver) throw new Error('the call has ended already')
-    if (this.isWritten) throw new Error('the request was sent already')
+  /** It is being written; `abort` cuts it off. */
+  begin(abort: () => void): void {
     this.#abort = abort
     this.isWritten = true
   }
 
-  onHeaders(statusCode: number, headers: Buffer[]): boolean {
-    if (statusCode < 200) return true
+  onHeaders(statusCode: number, headers: string[]): void {
     this.statusCode = statusCode
     this.headers = headers
     this.firstByteAt = this.#clock.now()
-    return true
   }
 
   onData(chunk: Buffer): boolean {
@@ -110,20 +92,15 @@ export class Exchange implements Expiring, ConnectTimings, Dispatcher.DispatchHa
       this.#keptBytes += kept.length
     }
     if (chunk.length > room) this.isTruncated = true
-    if (this.#readBytes > MAX_READ_BYTES) {
-      this.#end(null)
-      this.#abort?.()
-    }
-    return true
+    return this.#readBytes <= MAX_READ_BYTES
   }
 
-  onComplete(): void {
-    this.carrier?.answered()
+  /** The answer is complete, or nobody reads more of it. */
+  complete(): void {
     this.#end(null)
   }
 
-  onError(error: Error): void {
-    this.carrier?.failed()
+  fail(error: Error): void {
     if (this.isOver) return
     this.error = error
     this.#end('error')

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { CallFailed, invalidTarget } from './call-failed.ts'
+import { CallFailed } from './call-failed.ts'
 import type { Exchange } from './exchange.ts'
 
 /** A broken exchange as a failure with a class. */
@@ -10,7 +10,6 @@ export function explainBreak({ broken, error, statusCode }: Exchange): CallFaile
   }
   if (broken === 'canceled') return new CallFailed('canceled', 'the run was canceled', { retryable: false })
   if (error instanceof CallFailed) return error
-  if (codeOf(error) === 'UND_ERR_INVALID_ARG') return invalidTarget(`the request cannot be sent: ${messageOf(error)}`)
   return new CallFailed('network', messageOf(error), { retryable: true })
 }
 

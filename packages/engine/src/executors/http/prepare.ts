@@ -2,12 +2,12 @@ import type { HttpTarget } from '../../job/definition.ts'
 import { fill, fillJson, hasTemplate, secretOf, type TemplateValues, templatesIn } from '../../job/template.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import { invalidTarget } from './call-failed.ts'
-import type { OutgoingRequest } from './connections.ts'
 import type { HttpCall, HttpDeps, SigningSecrets } from './http-call.ts'
 import type { TokenRequest } from './oauth-tokens.ts'
 import type { Redaction } from './redaction.ts'
 import { buildHeaders } from './request-headers.ts'
 import type { TargetUrl } from './target-url.ts'
+import type { OutgoingRequest } from './write-request.ts'
 
 /** A request, and the token it carries. */
 export interface Prepared {

@@ -27,7 +27,10 @@ export function buildHeaders(call: HttpCall, { traceParents }: HttpDeps, now: In
   headers.push('belfry-attempt', String(attempt), 'belfry-nominal-at', dateText(nominalAt))
   headers.push('webhook-id', webhookId, 'webhook-timestamp', timestamp, 'webhook-signature', signatures)
   if (callbackUrl !== undefined) headers.push('belfry-callback-url', callbackUrl)
-  if (token !== null) headers.push('authorization', `Bearer ${token}`)
+  if (token !== null) {
+    if (!VALUE.test(token)) throw invalidTarget('the access token holds what no header can')
+    headers.push('authorization', `Bearer ${token}`)
+  }
   const given = target.headers === undefined ? '' : addGiven(headers, target.headers, values)
   if (body.contentType !== null && !given.includes(' content-type ')) headers.push('content-type', body.contentType)
   if (!given.includes(' user-agent ')) headers.push('user-agent', USER_AGENT)

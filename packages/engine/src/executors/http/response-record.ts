@@ -30,12 +30,10 @@ export function recordOf(exchange: Exchange, redaction: Redaction): ResponseReco
 }
 
 /** The value of the first header of that name. */
-export function headerOf(headers: readonly Buffer[], name: string): string | undefined {
+export function headerOf(headers: readonly string[], name: string): string | undefined {
   for (let i = 0; i + 1 < headers.length; i += 2) {
-    const candidate = headers[i] as Buffer
-    if (candidate.length === name.length && candidate.toString('latin1').toLowerCase() === name) {
-      return (headers[i + 1] as Buffer).toString('latin1')
-    }
+    const candidate = headers[i] as string
+    if (candidate.length === name.length && candidate.toLowerCase() === name) return headers[i + 1]
   }
   return undefined
 }
@@ -55,13 +53,13 @@ function keptName(name: string): string | null {
   return isKept ? lower : null
 }
 
-function headersOf(raw: readonly Buffer[], redaction: Redaction): Record<string, string> {
+function headersOf(raw: readonly string[], redaction: Redaction): Record<string, string> {
   const headers: Record<string, string> = {}
   let count = 0
   for (let i = 0; i + 1 < raw.length && count < MAX_HEADERS; i += 2) {
-    const name = keptName((raw[i] as Buffer).toString('latin1'))
+    const name = keptName(raw[i] as string)
     if (name === null) continue
-    const value = redaction.of((raw[i + 1] as Buffer).toString('latin1'))
+    const value = redaction.of(raw[i + 1] as string)
     const earlier = Object.hasOwn(headers, name) ? headers[name] : undefined
     if (earlier === undefined) count++
     const whole = earlier === undefined ? value : `${earlier}, ${value}`

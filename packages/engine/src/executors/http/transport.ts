@@ -1,11 +1,12 @@
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { AddressGuard } from './address-guard.ts'
-import { Connections, type OutgoingRequest } from './connections.ts'
+import { Connections } from './connections.ts'
 import { guardedConnector, type Resolve } from './connector.ts'
 import { Deadlines } from './deadlines.ts'
 import { type CallSignal, Exchange } from './exchange.ts'
 import { dnsResolver, resolveLikeSystem } from './resolve-name.ts'
 import { TargetUrls } from './target-url.ts'
+import type { OutgoingRequest } from './write-request.ts'
 
 export interface TransportOptions {
   clock: Clock
@@ -35,7 +36,10 @@ export class Transport {
       guard,
       resolve: resolve ?? (allowPrivateTargets ? resolveLikeSystem : dnsResolver()),
     })
-    this.#connections = new Connections(connect, connectionsPerOrigin ?? CONNECTIONS_PER_ORIGIN)
+    this.#connections = new Connections(connect, {
+      clock,
+      limitPerOrigin: connectionsPerOrigin ?? CONNECTIONS_PER_ORIGIN,
+    })
   }
 
   /** Begins an exchange: its deadline and its signal hold from here on, while the request is still being prepared. */
