@@ -5,6 +5,7 @@ import { Reaper } from './attempts/reaper.sql.ts'
 import { RunChanges } from './attempts/run-changes.sql.ts'
 import { Backfiller } from './backfill/backfiller.ts'
 import { Backfills } from './backfill/backfills.ts'
+import { DependencySide } from './dependency-side.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import type { Handler } from './executors/handlers/handler-pool.ts'
 import { Handlers } from './executors/handlers/handlers.ts'
@@ -21,9 +22,11 @@ import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
 import { retakeUnique } from './intake/retake-unique.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
+import { KeySide } from './key-side.ts'
 import { Definitions } from './leases/definitions.sql.ts'
 import { Receipts } from './leases/receipts.sql.ts'
 import { Forecasts } from './lookup/forecasts.ts'
+import { PauseSide } from './pause-side.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
 import { Promoter } from './promotion/promoter.ts'
 import { Replanning } from './promotion/replanning.ts'
@@ -77,6 +80,9 @@ export class Engine {
   readonly backfills: Backfills
   readonly handlers: Handlers
   readonly queueLimits: QueueLimits
+  readonly pauses: PauseSide
+  readonly keys: KeySide
+  readonly dependencies: DependencySide
   /** Runs that workers elsewhere perform. */
   readonly remote: RemoteWorkers
   readonly finisher: Finisher
@@ -115,6 +121,7 @@ export class Engine {
   readonly #reaperLoop: Loop
   readonly #httpQueuesLoop: Loop
   readonly #remoteLoop: Loop
+  readonly #recallerLoop: Loop
   readonly historyDays: number
   readonly forecasts: Forecasts
   #liveNodes = 1
@@ -146,10 +153,30 @@ export class Engine {
     const known = { definitions: new Definitions(db), receipts: this.#receipts, schedules, calendars, registry }
     const claimers = () => [this.handlers, this.remote.calls]
     this.queueLimits = new QueueLimits({ clock, wakeups, claimers, sweepNext: () => this.pulse.sweepNext() })
-    const settings = { shards, leaseMs, cancelGraceMs, limited: this.queueLimits.queues }
-    const ground = { db, clock, random, logger, wakeups, turns, stopping, ...settings, ...known }
-    const onGone = (jobId: string) => this.blockedWaker.look(jobId)
+    this.pauses = new PauseSide({ db, clock, wakeups, shards })
+    const { paused, gauge, queueSettings } = this.pauses
+    const settings = { shards, leaseMs, cancelGraceMs, limited: this.queueLimits.queues, paused, gauge, queueSettings }
+    const onGone = (jobId: string) => {
+      this.blockedWaker.look(jobId)
+      this.dependencies.deliverer.look()
+    }
     const onBlocked = (jobId: string) => this.blockedWaker.expects(jobId)
+    this.dependencies = new DependencySide({ db, clock, logger, turns, wakeups, cancelGraceMs, onBlocked })
+    const hooks = { ...this.dependencies.hooks, onBlocked }
+    this.keys = new KeySide({ db, clock, logger, turns, wakeups, onGone })
+    const ground = {
+      db,
+      clock,
+      random,
+      logger,
+      wakeups,
+      turns,
+      stopping,
+      ...settings,
+      ...known,
+      ...this.keys.hooks,
+      ...hooks,
+    }
     this.finisher = new Finisher(
       {
         ...ground,
@@ -173,9 +200,9 @@ export class Engine {
     const vaultKey = deps.vaultKey ?? random.bytes(KEY_BYTES)
     this.remote = new RemoteWorkers({ ...base, vaultKey, onNewWorker: () => this.#remoteLoop.wake() })
     this.intake = new Intake(base)
-    this.jobChanges = new JobChanges({ ...base, onBlocked })
+    this.jobChanges = new JobChanges(base)
     const retakeUniqueKey = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
-    this.runChanges = new RunChanges({ ...base, onGone, onBlocked, retakeUnique: retakeUniqueKey })
+    this.runChanges = new RunChanges({ ...base, onGone, retakeUnique: retakeUniqueKey })
     this.backfills = new Backfills({ ...base, historyDays: deps.historyDays })
     this.backfiller = new Backfiller({ ...base, historyDays: deps.historyDays })
     this.reader = new TimerReader({ db, clock, onRead: () => this.#wakePromoters() })
@@ -241,6 +268,7 @@ export class Engine {
     this.#reaperLoop = loop('reaper', { runOnce: () => this.#reap() })
     this.#httpQueuesLoop = loop('HTTP queues', this.httpQueues)
     this.#remoteLoop = loop('remote workers', this.remote)
+    this.#recallerLoop = loop('recaller', this.pauses.recaller)
     const ofRole: Record<Role, Loop[]> = {
       api: [this.#remoteLoop],
       promoter: [
@@ -250,10 +278,12 @@ export class Engine {
         this.#wakerLoop,
         this.#backfillerLoop,
         this.#blockedSweepLoop,
+        this.keys.sweepLoop,
         this.#reaperLoop,
         this.#expirerLoop,
+        this.#recallerLoop,
       ],
-      dispatcher: [this.#httpQueuesLoop, loop('circuits', this.http.circuits)],
+      dispatcher: [this.#httpQueuesLoop, ...this.http.steps.map(([name, step]) => loop(name, step))],
       archivist: [
         loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
         loop('purge', { runOnce: () => this.purge() }),
@@ -265,6 +295,8 @@ export class Engine {
       loop('notifier', this.#notifier),
       loop('partitioner', this.partitioner),
       this.#blockedWakerLoop,
+      this.keys.wakerLoop,
+      this.dependencies.loop,
       this.#replannerLoop,
       loop('zone keeper', this.replanning.zones),
       ...[...new Set(roles)].flatMap((role) => ofRole[role]),
@@ -352,12 +384,14 @@ export class Engine {
     this.replanning.own(shards)
     this.backfiller.own(shards)
     this.blockedSweep.own(shards)
+    this.keys.sweep.own(shards)
     this.expirer.own(shards)
     this.#readerLoop.wake()
   }
 
   #onPulse(answer: PulseAnswer, asked: Parameters<PulseDeps['onAnswer']>[1]): void {
     this.queueLimits.saw(answer, asked)
+    if (this.pauses.saw(answer)) this.#recallerLoop.wake()
     this.#liveNodes = answer.liveNodes.length
     this.#exchange.hear(answer.now, answer.fleet)
     const paused = new Set(answer.pausedQueueIds)
@@ -376,6 +410,8 @@ export class Engine {
     if (toRead) this.#readerLoop.wake()
     if (this.backfiller.saw(answer.hasBackfills)) this.#backfillerLoop.wake()
     if (this.blockedSweep.saw(answer.hasBlocked)) this.#blockedSweepLoop.wake()
+    this.keys.saw(answer.hasLimited)
+    this.dependencies.saw(answer.hasOutbox)
     if (this.expirer.saw(answer.hasStartDeadlines)) this.#expirerLoop.wake()
     asked.queueIds.forEach((queueId, i) => {
       this.turns.saw(queueId, answer.heads[i] ?? [])

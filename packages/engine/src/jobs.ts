@@ -1,10 +1,11 @@
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import type { Engine } from './engine.ts'
 import type { JobStatus, Missed, Triggered } from './intake/job-changes.ts'
-import type { JobInput } from './intake/job-input.ts'
+import type { JobInput, JobOfCall } from './intake/job-input.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import { type Preview, type PreviewInput, previewSchedule } from './intake/preview-schedule.ts'
 import type { Created } from './intake/put-prepared.ts'
+import type { WhenFull } from './intake/queue-room.ts'
 import { Complaints, readText } from './intake/understand-fields.ts'
 import { type TriggerOptions, understandTrigger } from './intake/understand-trigger.ts'
 import { queueKindOf } from './job/definition.ts'
@@ -24,6 +25,13 @@ const LIST_OPTIONS = [
 /** `tenant` instead of its number. */
 export type OfTenant<Request> = Omit<Request, 'tenantId'> & { tenant?: string }
 
+export interface CreateOptions {
+  /** The caller's transaction, which the jobs join. */
+  tx?: CallerTransaction
+  /** What happens if too much waits in the queue: by default it refuses, unless the jobs join a transaction. */
+  whenFull?: WhenFull
+}
+
 export class Jobs {
   readonly #engine: Engine
 
@@ -32,18 +40,19 @@ export class Jobs {
   }
 
   /** Creates a job; resolves after its commit, or joins the caller's transaction. */
-  async create(job: JobInput, options: { tx?: CallerTransaction } = {}): Promise<Created> {
-    const { tx } = checkedOptions(options, ['tx'])
-    if (tx === undefined) return this.#engine.intake.create(job)
-    const [created] = await this.#engine.intake.createIn(inCallerTransaction(tx, this.#engine.db.schema), [job])
+  async create(job: JobInput, options: CreateOptions = {}): Promise<Created> {
+    const { tx, whenFull } = readCreateOptions(options)
+    if (tx === undefined) return this.#engine.intake.create(job, {}, whenFull)
+    const inside = inCallerTransaction(tx, this.#engine.db.schema)
+    const [created] = await this.#engine.intake.createIn(inside, [job], whenFull)
     return created as Created
   }
 
-  /** Creates up to 10,000 jobs, all or none. */
-  async createMany(jobs: readonly JobInput[], options: { tx?: CallerTransaction } = {}): Promise<Created[]> {
-    const { tx } = checkedOptions(options, ['tx'])
-    if (tx === undefined) return this.#engine.intake.createMany(jobs)
-    return this.#engine.intake.createIn(inCallerTransaction(tx, this.#engine.db.schema), jobs)
+  /** Creates up to 10,000 jobs, all or none, which may wait for each other by their refs. */
+  async createMany(jobs: readonly JobOfCall[], options: CreateOptions = {}): Promise<Created[]> {
+    const { tx, whenFull } = readCreateOptions(options)
+    if (tx === undefined) return this.#engine.intake.createMany(jobs, {}, whenFull)
+    return this.#engine.intake.createIn(inCallerTransaction(tx, this.#engine.db.schema), jobs, whenFull)
   }
 
   /** When a job with these fields would run; nothing is made. `tenant` says whose calendars are meant. */
@@ -99,6 +108,13 @@ export class Jobs {
   async trigger(jobId: string, options: TriggerOptions = {}): Promise<Triggered> {
     return this.#engine.jobChanges.trigger(jobId, 'library', understandTrigger(options))
   }
+}
+
+function readCreateOptions(options: CreateOptions): CreateOptions {
+  const { whenFull } = checkedOptions(options, ['tx', 'whenFull'])
+  if (whenFull !== undefined && whenFull !== 'refuse' && whenFull !== 'accept')
+    throw invalidArgument('whenFull', 'must be refuse or accept')
+  return options
 }
 
 export function readMissed(options: { missed?: Missed }): Missed {

@@ -1,5 +1,7 @@
 import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
 import { purgeBackfills } from './backfill/purge-backfills.sql.ts'
+import { purgeBatches } from './dependencies/batches.sql.ts'
+import { purgeEdges } from './dependencies/purge-edges.sql.ts'
 import type { HttpSide } from './http-side.ts'
 import { purgeKeys } from './intake/unique-keys.sql.ts'
 import { purgeCheckpoints } from './leases/checkpoints.sql.ts'
@@ -11,8 +13,7 @@ import { purgeWorkers } from './tenants/worker-rows.sql.ts'
 const KEYS_AT_ONCE = 1_000
 
 async function purgeAllKeys(db: Database, shards: number, now: Instant): Promise<void> {
-  for (let shard = 0; shard < shards; shard++)
-    while ((await purgeKeys(db, shard, now, KEYS_AT_ONCE)) === KEYS_AT_ONCE);
+  for (let shard = 0; shard < shards; shard++) while ((await purgeKeys(db, shard, now, KEYS_AT_ONCE)) === KEYS_AT_ONCE);
 }
 
 /** Removes what is sealed or was given along and that nobody needs any more, and workers that are long gone. */
@@ -32,6 +33,8 @@ export async function purgeForgotten(deps: {
     purgeBackfills(db, shards, forgotten),
     purgeWorkers(db, now - DAY_MS),
     purgeCheckpoints(db),
+    purgeEdges(db),
+    purgeBatches(db, forgotten),
     purgeAllKeys(db, shards, now),
   ])
   const done = await http.purge()

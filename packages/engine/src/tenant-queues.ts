@@ -88,6 +88,7 @@ export class TenantQueues {
         return result
       })
       for (const jobId of done.jobIds) engine.blockedWaker.look(jobId)
+      if (done.hasTold) engine.dependencies.deliverer.look()
       purged += done.purged
       after = done.next
     }

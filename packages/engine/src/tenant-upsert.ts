@@ -5,6 +5,7 @@ import { Complaints, isRecord } from './intake/understand-fields.ts'
 import { canonicalJson } from './intake/understand-fingerprint.ts'
 import { type UnderstoodJob, understandJob } from './intake/understand-job.ts'
 import type { WhenContext } from './intake/understand-when.ts'
+import { inputWithDefaults } from './intake/with-defaults.ts'
 import { type Definition, queueKindOf } from './job/definition.ts'
 import { shardOfKey } from './job/ids.ts'
 import type { Instant } from './runtime/clock.ts'
@@ -25,9 +26,11 @@ const MAX_TRIES = 10
  */
 export async function upsertJob(scope: TenantScope, name: string, input: unknown): Promise<Upserted> {
   const { engine, caller } = scope
-  const job = named(name, input)
+  const said = named(name, input)
   // All that is wrong with it is said before anything is looked up.
-  understandJob(job, { now: engine.clock.now(), tenant: caller.tenant })
+  const understood = understandJob(said, { now: engine.clock.now(), tenant: caller.tenant })
+  const { registry, pauses } = engine
+  const job = await inputWithDefaults({ registry, queueSettings: pauses.queueSettings }, said, understood)
   const key = { shard: shardOfKey(caller.tenantId, name, engine.shards), tenantId: caller.tenantId, key: name }
   for (let tries = 1; ; tries++) {
     const holder = await holderOfName(engine.db, key)
@@ -78,7 +81,10 @@ function differing(
   // Without a start of its own, an interval counts from when it was first said, not from when it was last repeated; and
   // words that mean more than one time go on meaning it.
   const wanted = understandJob(job, { ...context, ...saidBefore(understandJob(job, context), stored) })
-  const isSameTime = wanted.when.kind === 'recurring' || (wanted.when.kind === 'once' && wanted.when.at === nominalAt)
+  const isSameTime =
+    wanted.definition.after !== undefined ||
+    wanted.when.kind === 'recurring' ||
+    (wanted.when.kind === 'once' && wanted.when.at === nominalAt)
   const isSame = canonicalJson(JSON.parse(wanted.definitionJson)) === canonicalJson(stored)
   return isSame && isSameTime ? null : wanted
 }

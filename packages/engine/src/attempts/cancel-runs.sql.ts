@@ -3,6 +3,7 @@ import { type Stopped, stopLive } from '../promotion/stop-live.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { tellDependents } from '../store/tell-dependents.ts'
 
 /** A run that ends without a lease leaves a history row with the number 0: nothing vanishes. */
 const NEVER_LEASED = `insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class,
@@ -10,8 +11,12 @@ const NEVER_LEASED = `insert into belfry.attempts (nominal_at, due_at, finished_
 
 const RECORD_ONE_OFF = statement(
   'record_canceled_one_off',
-  `${NEVER_LEASED}
-   values (to_timestamp($3::float8 / 1000), to_timestamp($3::float8 / 1000), to_timestamp($4::float8 / 1000), $2, $5, $6, $7, 0, $1, ${OUTCOME.canceled}, null, 1, false, true)`,
+  `with ended as (
+     select to_timestamp($3::float8 / 1000) as nominal_at, $2::uuid as job_id, $1::smallint as shard, true as one_off, $8::boolean as has_dependents
+   ), told as (
+     ${tellDependents('ended', { number: '0', outcome: OUTCOME.canceled })}
+   ) ${NEVER_LEASED}
+   select e.nominal_at, e.nominal_at, to_timestamp($4::float8 / 1000), e.job_id, $5, $6, $7, 0, e.shard, ${OUTCOME.canceled}, null, 1, false, true from ended e`,
 )
 
 const UNASKED = statement(
@@ -59,6 +64,7 @@ export async function recordCanceledOneOff(
     tenantId: number
     queueId: number
     jobVersion: number
+    hasDependents?: boolean
   },
   now: Instant,
 ): Promise<void> {
@@ -70,5 +76,6 @@ export async function recordCanceledOneOff(
     timer.tenantId,
     timer.queueId,
     timer.jobVersion,
+    timer.hasDependents ?? false,
   ])
 }

@@ -6,6 +6,7 @@ import { type Piece, Rounds } from '../runtime/rounds.ts'
 import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { tellDependents } from '../store/tell-dependents.ts'
 
 /**
  * Runs of recurring jobs that nobody has begun by their start deadline: ready without a worker, or waiting for another run. From
@@ -31,7 +32,9 @@ const EXPIRE = statement(
      limit $5::int
    ), gone as (
      delete from belfry.runs r where /*shards r*/ r.ctid = any (array(select h.ctid from held h))
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause
+     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents
+   ), told as (
+     ${tellDependents('gone', { number: '0', outcome: OUTCOME.skipped })}
    ), noted as (
      insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause,
        counted, final, error)

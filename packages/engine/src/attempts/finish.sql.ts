@@ -4,7 +4,8 @@ import type { Fence } from '../leases/lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { booleans, instants, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { type Statement, statement } from '../store/statement.ts'
+import { tellDependents } from '../store/tell-dependents.ts'
 
 /**
  * How attempts end. Each statement takes its rows by their fence, passes over locked ones, removes or changes the run and
@@ -16,6 +17,9 @@ const FENCE = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nomi
          and r.attempt = u.attempt and r.holder = u.holder`
 const ATTEMPT_COLUMNS = `nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard, outcome,
        failure_class, status_code, cause, counted, final, error, result, response`
+
+/** What is written to history is counted by what is gone: its rows need not be handed on. */
+const HOW_MANY = 'select (select count(*)::int from gone), (select count(*)::int from told)'
 
 /** The commonest end by far: a first attempt that succeeded and left nothing else to write. */
 const SUCCEED = statement(
@@ -30,13 +34,16 @@ const SUCCEED = statement(
    ), gone as (
      delete from belfry.runs r using held h where r.ctid = h.ctid
      returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
-       r.shard, r.cause
-   )
-   insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
-     outcome, cause, counted, final)
-   select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
-     g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.cause, true, true
-   from gone g`,
+       r.shard, r.cause, r.one_off, r.has_dependents
+   ), told as (
+     ${tellDependents('gone', { number: 'e.attempt', outcome: OUTCOME.succeeded })} returning 1
+   ), kept as (
+     insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
+       outcome, cause, counted, final)
+     select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
+       g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.cause, true, true
+     from gone g
+   ) ${HOW_MANY}`,
 )
 
 /** The same for an HTTP call, which leaves what its target answered. */
@@ -53,13 +60,16 @@ const ANSWERED = statement(
    ), gone as (
      delete from belfry.runs r using held h where r.ctid = h.ctid
      returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
-       r.shard, r.cause, h.status_code, h.response
-   )
-   insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
-     outcome, status_code, cause, counted, final, response)
-   select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
-     g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.status_code, g.cause, true, true, g.response::json
-   from gone g`,
+       r.shard, r.cause, r.one_off, r.has_dependents, h.status_code, h.response
+   ), told as (
+     ${tellDependents('gone', { number: 'e.attempt', outcome: OUTCOME.succeeded })} returning 1
+   ), kept as (
+     insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
+       outcome, status_code, cause, counted, final, response)
+     select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
+       g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.status_code, g.cause, true, true, g.response::json
+     from gone g
+   ) ${HOW_MANY}`,
 )
 
 /** Every other end of a run. A failed or lost one leaves a dead letter. */
@@ -88,12 +98,15 @@ const END = statement(
        g.timeout_ms, g.shard, g.priority, g.cause, g.delivery, g.failure_class, g.one_off, g.error, g.has_dependents, g.limit_key
      from gone g where g.outcome in (${OUTCOME.failed}, ${OUTCOME.lost})
      on conflict do nothing
-   )
-   insert into belfry.attempts (${ATTEMPT_COLUMNS})
-   select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
-     g.queue_id, g.job_version, g.attempt, g.shard, g.outcome, g.failure_class, g.status_code, g.cause, true, true, g.error, g.result::json,
-     g.response::json
-   from gone g`,
+   ), told as (
+     ${tellDependents('gone', { number: 'e.attempt', outcome: 'e.outcome' })} returning 1
+   ), kept as (
+     insert into belfry.attempts (${ATTEMPT_COLUMNS})
+     select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
+       g.queue_id, g.job_version, g.attempt, g.shard, g.outcome, g.failure_class, g.status_code, g.cause, true, true, g.error, g.result::json,
+       g.response::json
+     from gone g
+   ) ${HOW_MANY}`,
 )
 
 /** The attempt ends, the run goes on: it waits for its backoff, or is ready again. */
@@ -111,7 +124,7 @@ const AGAIN = statement(
        select r.ctid, r.due_at, r.leased_at, r.holder from belfry.runs r
        where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), kept as (
-     update belfry.runs r set holder = null, leased_at = null, lease_until = null, deadline = null,
+     update belfry.runs r set holder = null, leased_at = null, lease_until = null, deadline = null, origin_key = null,
        failures = r.failures + case when h.counted then 1 else 0 end,
        state = case when h.turn is null then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
        turn = coalesce(h.turn, r.turn), due_at = to_timestamp(h.next_due / 1000)
@@ -199,13 +212,24 @@ const classes = (items: readonly (Ended | GoesOn)[]): string[] => [
 ]
 const leaseUntils = (items: readonly Finish[]): string => instants(items.map((item) => item.leaseUntil ?? null))
 
-/** Each answers how many ended; which ones is asked only when some did not. Items are unique and in lock order. */
-export function finishSucceeded(db: Queryable, items: readonly Succeeded[]): Promise<number> {
-  return db.execute(SUCCEED, [...fenceArrays(fencesOf(items)), ...times(items)])
+/** How many ended, and how many of those somebody waits for. */
+export interface Ends {
+  ended: number
+  told: number
 }
 
-export function finishAnswered(db: Queryable, items: readonly Answered[]): Promise<number> {
-  return db.execute(ANSWERED, [...fenceArrays(fencesOf(items)), ...times(items), ...answers(items)])
+async function end(db: Queryable, by: Statement, values: readonly unknown[]): Promise<Ends> {
+  const [[ended, told] = [0, 0]] = await db.query<[number, number]>(by, values)
+  return { ended, told }
+}
+
+/** Which ones ended is asked only when some did not. Items are unique and in lock order. */
+export function finishSucceeded(db: Queryable, items: readonly Succeeded[]): Promise<Ends> {
+  return end(db, SUCCEED, [...fenceArrays(fencesOf(items)), ...times(items)])
+}
+
+export function finishAnswered(db: Queryable, items: readonly Answered[]): Promise<Ends> {
+  return end(db, ANSWERED, [...fenceArrays(fencesOf(items)), ...times(items), ...answers(items)])
 }
 
 /** What JSON never holds separates them: escaping a thousand answers costs more than storing them. */
@@ -215,8 +239,8 @@ export const answers = (items: readonly Answered[]): string[] => [
   items.map((item) => item.response).join(SEPARATOR),
 ]
 
-export function finishEnded(db: Queryable, items: readonly Ended[]): Promise<number> {
-  return db.execute(END, [
+export function finishEnded(db: Queryable, items: readonly Ended[]): Promise<Ends> {
+  return end(db, END, [
     ...fenceArrays(fencesOf(items)),
     ...times(items),
     ...classes(items),

@@ -8,6 +8,7 @@ import { isConnectionLost, isPartitionMissing, type Queryable, UnknownOutcome } 
 import {
   type Answered,
   type Ended,
+  type Ends,
   type Finish,
   finishAnswered,
   finishEnded,
@@ -38,6 +39,12 @@ export interface FinisherDeps {
   ensurePartitions(): Promise<void>
   /** A run of the job is over, and committed: another may have waited for it, or a backfill. */
   onEnded(jobId: string, definitionJson: string | null | undefined): void
+  /** An attempt is over, and committed: its slot in the queue is free. */
+  onFreed(queueId: number | undefined): void
+  /** The same of a slot of a key. */
+  onKeyFreed(shard: number, key: string): void
+  /** Runs are over that other jobs wait for: whoever they have to be told of stands in the outbox. */
+  onTold(): void
 }
 
 /**
@@ -65,7 +72,9 @@ export class Finisher {
 
   /** The run was ended by somebody else: in its handler's own transaction. */
   gone(fence: Fence): void {
+    this.#freed(fence)
     this.#deps.onEnded(fence.jobId, fence.definition)
+    if (fence.isAwaited) this.#deps.onTold()
   }
 
   /** Ends when all that was pushed has been settled. */
@@ -116,14 +125,15 @@ export class Finisher {
     }
     const packed = finishes.map((finish) => finish.fence).filter(isPacked)
     for (const lease of packed) lease.packed.isEnding = true
-    let ended: number
+    let ends: Ends
     try {
-      ended = await sendByKind(db, finishes)
+      ends = await sendByKind(db, finishes)
     } catch (error) {
       doubt(packed)
       throw error
     }
-    if (ended === batch.length) {
+    if (ends.told > 0) this.#deps.onTold()
+    if (ends.ended === batch.length) {
       for (const lease of packed) receipts.settled(lease.packed.receipt, 1)
       for (const pending of batch) this.#ended(pending)
       return []
@@ -134,7 +144,13 @@ export class Finisher {
 
   #ended({ finish, settle }: Pending): void {
     settle('ok')
-    if (finish.kind !== 'goes_on') this.gone(finish.fence)
+    if (finish.kind === 'goes_on') this.#freed(finish.fence)
+    else this.gone(finish.fence)
+  }
+
+  #freed({ queueId, shard, limitKey }: Fence): void {
+    this.#deps.onFreed(queueId)
+    if (limitKey != null) this.#deps.onKeyFreed(shard, limitKey)
   }
 
   /** Some did not end: locked, lost, or ended by an earlier try whose answer was lost. The tables tell which. */
@@ -180,13 +196,13 @@ function doubt(packed: readonly PackedLease[]): void {
   for (const lease of packed) lease.packed.receipt.isInDoubt = true
 }
 
-async function sendByKind(db: Queryable, finishes: Finish[]): Promise<number> {
+async function sendByKind(db: Queryable, finishes: Finish[]): Promise<Ends> {
   finishes.sort((a, b) => byLockOrder(a.fence, b.fence))
   const packed = finishes.filter(({ fence }) => isPacked(fence))
   if (packed.length === finishes.length) return sendPacked(db, packed)
   if (packed.length > 0) {
     const rows = finishes.filter(({ fence }) => !isPacked(fence))
-    return (await sendPacked(db, packed)) + (await sendByKind(db, rows))
+    return sum([await sendPacked(db, packed), await sendByKind(db, rows)])
   }
   const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
   if (succeeded.length === finishes.length) return finishSucceeded(db, succeeded)
@@ -194,18 +210,24 @@ async function sendByKind(db: Queryable, finishes: Finish[]): Promise<number> {
   if (answered.length === finishes.length) return finishAnswered(db, answered)
   const ended = finishes.filter((finish): finish is Ended => finish.kind === 'ended')
   const goesOn = finishes.filter((finish): finish is GoesOn => finish.kind === 'goes_on')
-  let count = 0
-  if (succeeded.length > 0) count += await finishSucceeded(db, succeeded)
-  if (answered.length > 0) count += await finishAnswered(db, answered)
-  if (ended.length > 0) count += await finishEnded(db, ended)
-  if (goesOn.length > 0) count += await finishGoesOn(db, goesOn)
-  return count
+  const ends: Ends[] = []
+  if (succeeded.length > 0) ends.push(await finishSucceeded(db, succeeded))
+  if (answered.length > 0) ends.push(await finishAnswered(db, answered))
+  if (ended.length > 0) ends.push(await finishEnded(db, ended))
+  if (goesOn.length > 0) ends.push({ ended: await finishGoesOn(db, goesOn), told: 0 })
+  return sum(ends)
 }
 
-async function sendPacked(db: Queryable, finishes: readonly Finish[]): Promise<number> {
+const sum = (ends: readonly Ends[]): Ends => ({
+  ended: ends.reduce((all, { ended }) => all + ended, 0),
+  told: ends.reduce((all, { told }) => all + told, 0),
+})
+
+/** Nobody waits for runs that stand in a receipt: those that somebody waits for are always rows. */
+async function sendPacked(db: Queryable, finishes: readonly Finish[]): Promise<Ends> {
   const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
-  if (succeeded.length === finishes.length) return finishPackedSucceeded(db, succeeded)
+  if (succeeded.length === finishes.length) return { ended: await finishPackedSucceeded(db, succeeded), told: 0 }
   const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
   const count = await finishPackedAnswered(db, answered)
-  return succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded))
+  return { ended: succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded)), told: 0 }
 }

@@ -3,6 +3,7 @@ import { OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { tellDependents } from '../store/tell-dependents.ts'
 
 /**
  * One batch of a tenant's runs in a queue that nobody performs, by the primary key from a point on, so that all batches
@@ -18,21 +19,26 @@ const PURGE = statement(
      order by r.shard, r.job_id, r.nominal_at limit $6 for update skip locked
    ), gone as (
      delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off
+     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off,
+       r.has_dependents
    ), unchecked as (
      delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
    ), kept as (
      insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause, counted, final)
      select g.nominal_at, g.due_at, to_timestamp($5::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.canceled}, null, g.cause, false,
        true from gone g
+   ), told as (
+     ${tellDependents('gone', { number: '0', outcome: OUTCOME.canceled })}
    )
-   select g.job_id, g.nominal_at, g.one_off from gone g order by g.shard, g.job_id, g.nominal_at`,
+   select g.job_id, g.nominal_at, g.one_off, g.has_dependents from gone g order by g.shard, g.job_id, g.nominal_at`,
 )
 
 export interface PurgedBatch {
   purged: number
   /** Recurring jobs of which a run went: another may have waited for it. */
   jobIds: string[]
+  /** Other jobs wait for some of them. */
+  hasTold: boolean
   /** Where the next batch begins; null: that was the last. */
   next: PurgePoint | null
 }
@@ -50,7 +56,7 @@ export async function purgeRuns(
   now: Instant,
 ): Promise<PurgedBatch> {
   const { jobId, nominalAt } = of.after ?? FIRST
-  const rows = await tx.query<[string, Instant, boolean]>(PURGE, [
+  const rows = await tx.query<[string, Instant, boolean, boolean]>(PURGE, [
     ...[of.tenantId, of.queueId, jobId, nominalAt, now, of.limit],
     of.after === null ? -1 : shardOfJob(jobId),
   ])
@@ -58,6 +64,7 @@ export async function purgeRuns(
   return {
     purged: rows.length,
     jobIds: [...new Set(rows.filter(([, , isOneOff]) => !isOneOff).map(([jobId]) => jobId))],
+    hasTold: rows.some(([, , , isAwaited]) => isAwaited),
     next: rows.length === of.limit && last ? { jobId: last[0], nominalAt: last[1] } : null,
   }
 }

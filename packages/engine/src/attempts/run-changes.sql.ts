@@ -1,4 +1,5 @@
 import { recordChange } from '../audit/record-change.sql.ts'
+import { reopenChildren } from '../dependencies/reopen-children.ts'
 import { BelfryError } from '../errors.ts'
 import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
@@ -25,7 +26,7 @@ const REOPEN = statement(
    select l.nominal_at, to_timestamp($4::float8 / 1000), $5::bigint, l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
      $7, l.priority, l.cause, l.delivery, l.one_off, false, l.has_dependents, l.limit_key
    from letter l
-   returning queue_id, priority, delivery, turn, tenant_id`,
+   returning queue_id, priority, delivery, turn, tenant_id, has_dependents`,
 )
 /** How many runs of the job are alive, whether this is one of them, and who is charged if it is opened again. */
 const LIVE = statement(
@@ -127,7 +128,7 @@ export class RunChanges {
       // Opened again by somebody it is new work, which a thousand others may be at the same time.
       const charged = { tenantId: tenantOf, priority: priorityOf, fairnessKey: timer?.fairnessKey ?? null }
       const isCharged = state === RUN_STATE.ready && queueOf !== null
-      const [row] = await tx.query<[number, number, number, string, number]>(REOPEN, [
+      const [row] = await tx.query<[number, number, number, string, number, boolean]>(REOPEN, [
         run.shard,
         run.jobId,
         run.nominalAt,
@@ -138,7 +139,8 @@ export class RunChanges {
       ])
       if (row) {
         if (isBlocked) this.#deps.onBlocked(run.jobId)
-        const [queueId, priority, delivery, turn, tenantId] = row
+        const [queueId, priority, delivery, turn, tenantId, isAwaited] = row
+        if (isAwaited) await reopenChildren(tx, run, now)
         const after = dueAt === null ? undefined : { dueAt: new Date(dueAt).toISOString() }
         await record(tx, { tenantId, runId, action: 'retry', by, after, at: now })
         return { state, run: { queueId, priority, delivery, turn: Number(turn) } }

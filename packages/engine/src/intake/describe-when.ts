@@ -1,4 +1,4 @@
-import type { IntervalSpec, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
+import type { After, IntervalSpec, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { sentenceOf, sentenceOfOnce } from '../schedule/english/sentence-of.ts'
 import { type FireTimeText, localTimeOf } from '../schedule/local-time.ts'
@@ -32,6 +32,23 @@ export function describeWhen(when: When, compiled: Compiled | null, { after }: {
   const most = Math.min(USUAL_TIMES, when.maxRuns ?? USUAL_TIMES)
   const times = compiled === null ? [] : fireTimes(compiled, { after, count: most })
   return describeRecurring(when.schedule, when.maxRuns, times)
+}
+
+/** A job that waits for others. */
+export function describeAfter({ jobs, batch, on }: After, kind: 'recurring' | 'immediate' | 'delayed'): Description {
+  const whose =
+    batch !== undefined ? `all jobs of batch ${batch}` : jobs.length === 1 ? `job ${jobs[0]}` : `${jobs.length} jobs`
+  const wanted = on ?? 'success'
+  const ends = { success: 'succeeds', failure: 'fails', finish: 'finishes' }[wanted]
+  const plural = { success: 'have succeeded', failure: 'have failed', finish: 'have finished' }[wanted]
+  const isOne = batch === undefined && jobs.length === 1
+  const understoodAs =
+    kind === 'recurring'
+      ? `each time ${isOne ? `${whose} ${ends}` : `a run of ${whose} ${ends}, once per nominal time`}`
+      : isOne
+        ? `when ${whose} ${ends}`
+        : `when ${whose} ${plural}`
+  return { understoodAs, expression: null, timezone: 'UTC', times: [] }
 }
 
 /** One that is over has no time to come. */

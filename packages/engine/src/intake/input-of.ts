@@ -1,4 +1,12 @@
-import { type Backoff, type Definition, HTTP_QUEUE, type RetryPolicy } from '../job/definition.ts'
+import {
+  type After,
+  type Backoff,
+  type Definition,
+  HTTP_QUEUE,
+  type RateLimit,
+  type RetryPolicy,
+} from '../job/definition.ts'
+import type { Overlap } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { httpInput } from './http-input.ts'
 import { onceInput, scheduleInput } from './schedule-input.ts'
@@ -21,6 +29,10 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
     name,
     priority,
     unique,
+    concurrency,
+    rateLimit,
+    after,
+    overlap,
     schedule,
     when: words,
   } = definition
@@ -35,15 +47,29 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
     name,
     priority,
     unique,
+    concurrency,
+    rateLimit: rateLimit && rateInput(rateLimit),
     retry: retry && retryInput(retry),
     timeout: timeoutMs === undefined ? undefined : ms(timeoutMs),
     startDeadline: startDeadlineMs === undefined ? undefined : ms(startDeadlineMs),
-    ...(schedule !== undefined
-      ? scheduleInput({ ...definition, schedule })
-      : nominalAt === null
-        ? {}
-        : onceInput(new Date(nominalAt), words)),
+    ...(after !== undefined
+      ? afterInput(after, overlap)
+      : schedule !== undefined
+        ? scheduleInput({ ...definition, schedule })
+        : nominalAt === null
+          ? {}
+          : onceInput(new Date(nominalAt), words)),
   })
+}
+
+/** With a period as somebody would write it. */
+export function rateInput({ periodMs, ...rate }: RateLimit): Record<string, unknown> {
+  return { ...rate, period: ms(periodMs) }
+}
+
+/** As it was written, but with ids where local names stood. */
+export function afterInput({ jobs, on, onParentFailure }: After, overlap?: Overlap): Record<string, unknown> {
+  return withoutUndefined({ after: withoutUndefined({ jobs, on }), onParentFailure, overlap })
 }
 
 /** What the job's words meant when they were said, so that they keep meaning it. */

@@ -1,28 +1,47 @@
 import { BelfryError } from '../errors.ts'
-import { shardOfJob } from '../job/ids.ts'
+import { newJobId, shardOfJob } from '../job/ids.ts'
+import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import { pause } from '../runtime/pause.ts'
+import type { KnownQueueSettings } from '../shards/queue-settings.ts'
 import { noTenant } from '../shards/registry.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
+import type { QueueGauge } from '../tenants/queue-gauge.sql.ts'
 import { namesPayload, PayloadMissing } from './announce-payloads.ts'
 import { type Replacement, UniqueConflict } from './claim-unique.ts'
-import { type Description, describeWhen } from './describe-when.ts'
+import { type Description, describeAfter, describeWhen } from './describe-when.ts'
+import { jobGraph } from './job-graph.ts'
+import type { CallLinks } from './link-jobs.ts'
+import { Misplaced } from './misplaced.ts'
 import { inPosition, Preparer, type PreparerDeps } from './preparer.ts'
 import type { Sending } from './put-jobs.sql.ts'
 import { type Put, type PutTerms, putKeyed } from './put-keyed.ts'
 import { type Created, createdOf, MAX_BATCH, type Prepared, putAll, putPrepared } from './put-prepared.ts'
+import { measureQueues, mustHaveRoom, type WhenFull } from './queue-room.ts'
 import { type ReplaceDeps, replaceJob } from './replace-job.ts'
+import { type BatchOptions, understandBatch } from './understand-batch.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
+import { withDefaults } from './with-defaults.ts'
 
 export interface IntakeDeps extends PreparerDeps, ReplaceDeps {
   db: Database
   wakeups: Wakeups
+  gauge: QueueGauge
+  queueSettings: KnownQueueSettings
+  /** Somebody waits for a job that has ended before: that stands in the outbox. */
+  onTold(): void
 }
 
 /** Whose jobs they are and who says so; without a tenant each job names its own, or is of the tenant `default`. */
 export type Creator = Pick<UnderstandContext, 'tenant' | 'createdBy'>
+
+/** A group of jobs that were created together. */
+export interface CreatedBatch {
+  batchId: string
+  jobs: Created[]
+}
 
 interface Pending {
   prepared: Prepared
@@ -53,40 +72,71 @@ export class Intake {
     this.#singles = new Lanes({ lanes: LANES, maxBatch: MAX_BATCH, work: (batch) => this.#putSingles(batch) })
   }
 
-  async create(input: unknown, by: Creator = {}): Promise<Created> {
-    const understood = understandJob(input, { ...by, now: this.#deps.clock.now() })
-    return this.#putOne(this.#preparer.alone(understood) ?? (await this.#preparer.one(understood)))
+  async create(input: unknown, by: Creator = {}, whenFull: WhenFull = 'refuse'): Promise<Created> {
+    const understood = await this.#understood(input, { ...by, now: this.#deps.clock.now() })
+    return this.#putOne(this.#preparer.alone(understood) ?? (await this.#preparer.one(understood)), whenFull)
   }
 
   /** As `create`, and says when the job will run; null if it was there already, since that may have been changed. */
   async createDescribed(input: unknown, by: Creator): Promise<{ created: Created; description: Description | null }> {
-    const understood = understandJob(input, { ...by, now: this.#deps.clock.now() })
+    const understood = await this.#understood(input, { ...by, now: this.#deps.clock.now() })
     const prepared = this.#preparer.alone(understood) ?? (await this.#preparer.one(understood))
-    const created = await this.#putOne(prepared)
+    const created = await this.#putOne(prepared, 'refuse')
     if (created.deduplicated) return { created, description: null }
     const { schedule, job } = prepared
     const compiled = schedule && this.#deps.schedules.of(schedule)
-    const after = job.kind === 'recurring' ? job.nominalAt - 1 : job.dueAt
+    if (understood.definition.after !== undefined)
+      return { created, description: describeAfter(understood.definition.after, job.kind) }
+    const after = job.kind === 'recurring' ? (job.nominalAt ?? 0) - 1 : job.dueAt
     return { created, description: describeWhen(understood.when, compiled, { after }) }
   }
 
-  async #putOne(prepared: Prepared): Promise<Created> {
-    if (isTied(prepared)) return (await this.#put([prepared]))[0] as Created
+  async #putOne(prepared: Prepared, whenFull: WhenFull): Promise<Created> {
+    const { gauge } = this.#deps
+    if (!gauge.isIdle && whenFull === 'refuse') await measureQueues(gauge, [prepared])
+    if (isTied(prepared)) {
+      const { after } = prepared.understood.definition
+      const links = after === undefined ? null : linksOf([prepared.understood])
+      return (await this.#put([prepared], links, whenFull))[0] as Created
+    }
+    if (whenFull === 'refuse') mustHaveRoom(gauge, [prepared])
     const until = this.#deps.clock.now() + PATIENCE_MS
     return new Promise((resolve, reject) => this.#singles.push({ prepared, until, resolve, reject }))
   }
 
   /** All or nothing. */
-  async createMany(inputs: unknown, by: Creator = {}): Promise<Created[]> {
-    const prepared = await this.#prepareAll(inputs, 'runs', by)
-    return withPosition(prepared, this.#put(prepared))
+  async createMany(inputs: unknown, by: Creator = {}, whenFull: WhenFull = 'refuse'): Promise<Created[]> {
+    const { prepared, links } = await this.#prepareAll(inputs, 'runs', by)
+    return withPosition(prepared, this.#put(prepared, links, whenFull))
   }
 
-  /** In a caller's transaction, which may commit much later: nothing is born ready, the owner gives it its turn. */
-  async createIn(tx: Queryable, inputs: unknown): Promise<Created[]> {
-    const prepared = await this.#prepareAll(inputs, 'timers')
+  /** The same, as one group: it counts how its jobs end, and may have a job that runs when all have. */
+  async createBatch(inputs: unknown, options: BatchOptions, by: Creator = {}): Promise<CreatedBatch> {
+    const { clock, random, shards } = this.#deps
+    const now = clock.now()
+    const { name, onFinish } = understandBatch(options, inputs, { ...by, now })
+    const id = newJobId(Math.floor(random.float() * shards), now, random)
+    const { prepared, links } = await this.#prepareAll(inputs, 'runs', by)
+    if (tenantsOf(prepared).size > 1) throw invalidJobs('of a batch are all of one tenant')
+    if (onFinish !== null) {
+      onFinish.definition.after = { jobs: [], batch: id, on: 'finish' }
+      prepared.push(...(await this.#preparer.all([onFinish], 'runs')))
+    }
+    const batch = { id, name, createdBy: by.createdBy ?? null }
+    const created = await withPosition(prepared, this.#put(prepared, { graph: links?.graph ?? null, batch }, 'refuse'))
+    return { batchId: id, jobs: onFinish === null ? created : created.slice(0, -1) }
+  }
+
+  /**
+   * In a caller's transaction, which may commit much later: nothing is born ready, the owner gives it its turn. What is to be done
+   * belongs to what the caller writes, so a full queue refuses it only if he wants that.
+   */
+  async createIn(tx: Queryable, inputs: unknown, whenFull: WhenFull = 'accept'): Promise<Created[]> {
+    const { prepared, links } = await this.#prepareAll(inputs, 'timers')
     await this.#intern(prepared)
-    const put = await withPosition(prepared, putKeyed(tx, prepared, this.#terms('again')))
+    if (whenFull === 'refuse') await measureQueues(this.#deps.gauge, prepared)
+    const terms = { ...this.#terms('again'), links, admit: this.#admits(whenFull) }
+    const put = await withPosition(prepared, putKeyed(tx, prepared, terms))
     await this.#deps.wakeups.inTransaction(
       tx,
       this.#deps.db.schema,
@@ -98,26 +148,34 @@ export class Intake {
     return put.map(({ created }) => created)
   }
 
-  async #prepareAll(inputs: unknown, born: 'runs' | 'timers', by: Creator = {}): Promise<Prepared[]> {
+  async #prepareAll(
+    inputs: unknown,
+    born: 'runs' | 'timers',
+    by: Creator = {},
+  ): Promise<{ prepared: Prepared[]; links: CallLinks | null }> {
     if (!Array.isArray(inputs)) throw invalidJobs('must be an array of jobs')
     if (inputs.length > MAX_JOBS_PER_CALL)
       throw invalidJobs(`at most ${MAX_JOBS_PER_CALL} fit into one call, not ${inputs.length}`)
-    const context = { ...by, now: this.#deps.clock.now() }
+    const context = { ...by, now: this.#deps.clock.now(), inCall: true }
     const understood: UnderstoodJob[] = []
     for (let i = 0; i < inputs.length; i++) {
       try {
-        understood.push(understandJob(inputs[i], context))
+        understood.push(await this.#understood(inputs[i], context))
       } catch (error) {
         throw inPosition(error, i)
       }
     }
+    const links = await withPosition(
+      [],
+      Promise.resolve().then(() => linksOf(understood)),
+    )
     // Only now: preparing makes the queues that are new, and a call that is refused leaves nothing behind.
-    return this.#preparer.all(understood, born)
+    return { prepared: await this.#preparer.all(understood, born), links }
   }
 
   /** For a job that has its id already, because SQL created it. */
-  prepareFor(jobId: string, input: unknown): Promise<Prepared> {
-    return this.#preparer.withId(jobId, understandJob(input, { now: this.#deps.clock.now() }))
+  async prepareFor(jobId: string, input: unknown): Promise<Prepared> {
+    return this.#preparer.withId(jobId, await this.#understood(input, { now: this.#deps.clock.now() }))
   }
 
   async putIn(tx: Transaction, prepared: Prepared, now: Instant): Promise<void> {
@@ -131,26 +189,50 @@ export class Intake {
   }
 
   /** One call, one outcome: a single statement where that is enough, else one transaction. */
-  async #put(prepared: Prepared[], sending: Sending = 'first'): Promise<Created[]> {
-    const { db, clock } = this.#deps
-    const put = await this.#patiently(sending, async (sending) => {
+  async #put(
+    prepared: Prepared[],
+    links: CallLinks | null,
+    whenFull: WhenFull,
+    first: Sending = 'first',
+  ): Promise<Created[]> {
+    const { db, clock, onTold, gauge } = this.#deps
+    let isTold = false
+    if (whenFull === 'refuse') await measureQueues(gauge, prepared)
+    const put = await this.#patiently(first, async (sending) => {
+      // What may be there already is not refused any more.
+      const admit = this.#admits(sending === 'first' ? whenFull : 'accept')
       await this.#intern(prepared)
       const isPlain =
+        links === null &&
         prepared.length <= MAX_BATCH &&
         !prepared.some(isTied) &&
         kindsOf(prepared).size <= 1 &&
         tenantsOf(prepared).size <= 1
       if (!isPlain) {
         return db.transaction((tx) =>
-          putKeyed(tx, prepared, { ...this.#terms(sending), isResent: sending === 'again' }),
+          putKeyed(tx, prepared, {
+            ...this.#terms(sending),
+            isResent: sending === 'again',
+            admit,
+            links,
+            onTold: () => {
+              isTold = true
+            },
+          }),
         )
       }
+      admit(prepared)
       await putAll(db, prepared, clock.now(), sending)
       return prepared.map((item): Put => ({ created: createdOf(item), answer: null }))
     })
     this.announce(prepared.filter((_, i) => put[i]?.answer === null))
+    if (isTold) onTold()
     for (const { answer } of put) if (answer?.replacement) this.#announceReplaced(answer.jobId, answer.replacement)
-    return put.map(({ created }) => created)
+    return put.map(({ created }, i) => withRef(created, prepared[i]))
+  }
+
+  #admits(whenFull: WhenFull): PutTerms['admit'] {
+    return whenFull === 'accept' ? () => {} : (fresh) => mustHaveRoom(this.#deps.gauge, fresh)
   }
 
   #terms(sending: Sending): PutTerms {
@@ -159,8 +241,16 @@ export class Intake {
       sending,
       isResent: false,
       admit: () => {},
+      links: null,
+      onTold: () => {},
       replace: (tx, jobId, item, now) => replaceJob(tx, this.#deps, jobId, item, now),
     }
+  }
+
+  /** As its queue would have it where the job says nothing itself. */
+  #understood(input: unknown, context: UnderstandContext): UnderstoodJob | Promise<UnderstoodJob> {
+    const understood = understandJob(input, context)
+    return this.#deps.queueSettings.isEmpty ? understood : withDefaults(this.#deps, input, understood, context)
   }
 
   #announceReplaced(jobId: string, { dueAt, ready, asked }: Replacement): void {
@@ -208,10 +298,11 @@ export class Intake {
           if (left.length > 0) await pause(RETRY_PAUSE_MS)
           continue
         }
-        if (left.length === 1 || error instanceof BelfryError) for (const { reject } of left) reject(error)
+        if (left.length === 1 || (error instanceof BelfryError && error.code !== 'in_progress'))
+          for (const { reject } of left) reject(error)
         else
           for (const pending of left)
-            await this.#put([pending.prepared], 'again').then(
+            await this.#put([pending.prepared], null, 'accept', 'again').then(
               ([created]) => pending.resolve(created as Created),
               pending.reject,
             )
@@ -249,8 +340,8 @@ export class Intake {
   announce(prepared: readonly Prepared[]): void {
     const { wakeups } = this.#deps
     for (const { job } of prepared) {
-      if (job.kind === 'immediate') wakeups.ready({ ...job, turn: job.turn as number })
-      else wakeups.timer(job.shard, job.dueAt)
+      if (job.kind !== 'immediate') wakeups.timer(job.shard, job.dueAt)
+      else if (job.state === RUN_STATE.ready) wakeups.ready({ ...job, turn: job.turn as number })
     }
   }
 }
@@ -268,11 +359,23 @@ const tenantsOf = (prepared: readonly Prepared[]): Set<number> => new Set(prepar
 const kindsOf = (prepared: readonly Prepared[]): Set<string> => new Set(prepared.map(({ job }) => job.kind))
 
 /** Something else is written with it, before it: its keys, or that it needs a payload. */
-const isTied = (prepared: Prepared): boolean => prepared.keys.length > 0 || namesPayload(prepared)
+const isTied = (prepared: Prepared): boolean =>
+  prepared.keys.length > 0 || namesPayload(prepared) || prepared.understood.definition.after !== undefined
 
-/** Says which job of a call it was that named no payload, or met another job. */
+function linksOf(understood: readonly UnderstoodJob[]): CallLinks | null {
+  const graph = jobGraph(understood)
+  return graph && { graph, batch: null }
+}
+
+function withRef(created: Created, prepared: Prepared | undefined): Created {
+  const ref = prepared?.understood.ref ?? null
+  return ref === null ? created : { ...created, ref }
+}
+
+/** Says which job of a call it was that named no payload, met another job, or cannot wait for what it names. */
 function withPosition<Result>(prepared: readonly Prepared[], put: Promise<Result>): Promise<Result> {
   return put.catch((error: unknown) => {
+    if (error instanceof Misplaced) throw inPosition(error, error.position)
     const item = error instanceof PayloadMissing || error instanceof UniqueConflict ? error.item : null
     throw item === null ? error : inPosition(error, prepared.indexOf(item))
   })

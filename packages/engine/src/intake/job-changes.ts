@@ -1,6 +1,7 @@
 import { cancelRuns, hasUnaskedRun, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
 import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
+import { deleteEdgesOfChild, deleteEdgesOfParent } from '../dependencies/edges.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
@@ -10,12 +11,14 @@ import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/de
 import { dueOf } from '../promotion/due.ts'
 import { meetLive } from '../promotion/meet-live.sql.ts'
 import { skipUndecided } from '../promotion/skip-undecided.ts'
-import { insertBlockedRuns, insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
+import { insertBlockedRuns, insertReadyRuns } from '../ready/insert-runs.sql.ts'
+import type { MadeReady as Announced } from '../ready/wake-waiting.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type LockedTimer, lockTimer, NEVER_DUE, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { changeLimit, mustKeepKey } from './change-limit.ts'
 import {
   checkedJobId,
   deleteJob,
@@ -30,6 +33,7 @@ import { freeName, holderOfName } from './keys.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
 import { mustKeepUnique } from './must-keep-unique.ts'
 import { type ReplanUpdatedDeps, replanUpdated } from './replan-updated.ts'
+import { isChain, triggerDependent } from './trigger-dependent.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import { AS_THE_JOB_SAYS, mustTakePayload, type UnderstoodTrigger } from './understand-trigger.ts'
 
@@ -41,6 +45,10 @@ export interface JobChangesDeps extends DecideDeps, ReplanUpdatedDeps {
   cancelGraceMs: number
   /** A run of the job is about to wait for another. */
   onBlocked(jobId: string): void
+  /** Runs may have ended that other jobs wait for. */
+  onTold(): void
+  /** A limit was changed: it may let more through now. */
+  onKeyChanged(shard: number, key: string): void
 }
 
 /** What becomes of the nominal times that fell into a pause. */
@@ -57,7 +65,7 @@ export type JobStatus = 'active' | 'paused' | 'completed' | 'canceled'
 interface Locked {
   job: JobRow
   timer: LockedTimer | null
-  ready: ReadyRun[]
+  ready: Announced[]
   /** Nominal times of runs that were asked to stop because others came. */
   asked: Instant[]
   /** Writes the change down in its own transaction. */
@@ -105,10 +113,11 @@ export class JobChanges {
       if (job.status !== JOB_STATUS.paused) return { status: 'active' }
       await writeJob(tx, { ...job, status: JOB_STATUS.active, pauseReason: null }, now)
       if (paused.scheduleId === null || paused.nominalAt === null) {
-        const dueAt = Math.max(now, paused.nominalAt ?? now)
+        // A job that follows others has no time of its own.
+        const dueAt = isChain(job) ? NEVER_DUE : Math.max(now, paused.nominalAt ?? now)
         await writeTimer(tx, { ...paused, dueAt })
         await record('resume', statusOf(job), { status: 'active', reason: null })
-        wake.push([paused.shard, dueAt])
+        if (dueAt !== NEVER_DUE) wake.push([paused.shard, dueAt])
         return { status: 'active' }
       }
       const { schedule } = await this.#scheduleOf(paused)
@@ -186,6 +195,7 @@ export class JobChanges {
       return { status: 'canceled' as const, asked }
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
+    this.#deps.onTold()
     return { status }
   }
 
@@ -200,11 +210,14 @@ export class JobChanges {
       const canceled = await cancelRuns(tx, { ...job, nominalAt: null }, at)
       ready.length = 0
       await deleteJob(tx, job)
+      await deleteEdgesOfChild(tx, job.jobId)
+      if (!job.oneOff) await deleteEdgesOfParent(tx, job.jobId)
       await this.#freeName(tx, job)
       await record('delete', JSON.parse(job.definitionJson), undefined)
       return canceled.asked
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
+    this.#deps.onTold()
   }
 
   /** The job has no future any more, and what it did not decide is not forgotten with it. */
@@ -241,6 +254,14 @@ export class JobChanges {
       jobId,
       by,
       async (tx, { job, timer, ready, asked, record, now }) => {
+        const { turns } = this.#deps
+        const waiting =
+          timer === null ? await triggerDependent(tx, job, { payloadJson, overlap }, { turns, now }) : null
+        if (waiting !== null) {
+          ready.push(waiting)
+          await record('trigger', undefined, { runId: waiting.runId })
+          return { runId: waiting.runId, status: 'ready' as const }
+        }
         const at = this.#mustHaveFuture(job, timer)
         if (payloadJson !== null) mustTakePayload(JSON.parse(job.definitionJson))
         const known = at.scheduleId === null ? null : await this.#scheduleOf(at)
@@ -253,7 +274,10 @@ export class JobChanges {
         asked.push(...met.asked)
         const isBlocked = met.blocked.length > 0
         const turn = isBlocked ? 0 : this.#deps.turns.next(now, at)
-        const run = readyRunOf(at, nominalAt, CAUSE.trigger, turn, now)
+        const run = {
+          ...readyRunOf(at, nominalAt, CAUSE.trigger, turn, now),
+          oneOff: job.oneOff || !(known || isChain(job)),
+        }
         const born = await (isBlocked ? insertBlockedRuns : insertReadyRuns)(tx, [run])
         if (born.length === 0) throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
         if (payloadJson !== null) await putRunPayload(tx, run, payloadJson)
@@ -275,11 +299,14 @@ export class JobChanges {
     queueIdOf: (job: UnderstoodJob, tenantId: number) => Promise<number>,
     by: string,
   ): Promise<{ version: number }> {
-    return this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
+    const limits: { shard: number; key: string }[] = []
+    const updated = await this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
       const at = this.#mustHaveFuture(job, timer, 'already_due')
       const understood = merge(job.definitionJson, at.nominalAt, job.version)
       if (understood === null) return { version: job.version }
-      mustKeepUnique(JSON.parse(job.definitionJson), understood.definition)
+      const before = JSON.parse(job.definitionJson)
+      mustKeepUnique(before, understood.definition)
+      mustKeepKey(before, understood.definition)
       const version = job.version + 1
       const next = { ...job, version, definitionJson: understood.definitionJson }
       await writeJob(tx, next, now)
@@ -297,10 +324,13 @@ export class JobChanges {
       const planned = await replanUpdated(tx, this.#deps, { job, timer: common, understood, now })
       await writeTimer(tx, planned)
       await movePayloadUse(tx, job, understood.definition, Number.isFinite(planned.dueAt) ? planned.dueAt : now)
-      await record('update', JSON.parse(job.definitionJson), JSON.parse(understood.definitionJson))
+      await record('update', before, JSON.parse(understood.definitionJson))
       wake.push([planned.shard, planned.dueAt])
+      limits.push(...(await changeLimit(tx, job, { before, after: understood.definition }, now)))
       return { version }
     })
+    for (const { shard, key } of limits) this.#deps.onKeyChanged(shard, key)
+    return updated
   }
 
   #mustHaveFuture(
@@ -329,7 +359,7 @@ export class JobChanges {
   ): Promise<Result> {
     const { db, clock, wakeups } = this.#deps
     const id = checkedJobId(jobId)
-    const ready: ReadyRun[] = []
+    const ready: Announced[] = []
     const asked: Instant[] = []
     const wake: [number, Instant][] = []
     const result = await db.transaction(async (tx) => {

@@ -11,7 +11,7 @@ export type ExclusionInput =
 export interface JobInput {
   name?: string
   tenant?: string
-  /** Exactly one of runAt, delay, cron, every and when; none means now. */
+  /** Exactly one of runAt, delay, cron, every, when and after; none means now. */
   runAt?: Date | string
   delay?: string
   /** Several fire whenever one of them does. */
@@ -29,6 +29,10 @@ export interface JobInput {
   onExcluded?: 'skip' | 'next_business_day'
   /** What a change of the clocks does to a cron; without it the hour field decides. */
   dst?: { gap?: 'after' | 'skip'; overlap?: 'first' | 'last' | 'both' }
+  /** Jobs that it waits for: ids or, in one call, their refs. With recurring jobs it runs after each of their runs. */
+  after?: { jobs: readonly string[]; on?: 'success' | 'failure' | 'finish' }
+  /** What becomes of it when one of those does not succeed: `cancel` unless another is said. */
+  onParentFailure?: 'cancel' | 'run' | 'block'
   queue?: string
   /** A call to make. Its texts may hold `{{nominalAt}}`, `{{runId}}`, `{{attempt}}` and `{{secret:name}}`. */
   http?: {
@@ -70,9 +74,18 @@ export interface JobInput {
   jitter?: string
   startDeadline?: string
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time: of the job, or of all jobs that name the key. */
+  concurrency?: { limit: number; key?: string; onLimit?: 'wait' | 'skip' | 'cancel_oldest' }
+  /** How many runs may start in a period, and how many of them at once (as many as `limit`). A run counts as `cost` (1). */
+  rateLimit?: { limit: number; period: string; burst?: number; cost?: number; key?: string }
   labels?: Record<string, string>
   idempotencyKey?: string
   idempotencyTtl?: string
   /** While a job with this key is queued, active, or either, no other is made under it. */
   unique?: { key: string; while?: 'queued' | 'active' | 'both'; onConflict?: 'keep' | 'replace' | 'reject' }
+}
+
+/** One of several that are created in one call: `ref` is a name by which others of the call wait for it. */
+export interface JobOfCall extends JobInput {
+  ref?: string
 }

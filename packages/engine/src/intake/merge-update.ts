@@ -5,7 +5,7 @@ import { inputOf, knownWords } from './input-of.ts'
 import { type UnderstoodJob, understandJob } from './understand-job.ts'
 import { KINDS } from './understand-when.ts'
 
-const FIXED = ['name', 'tenant', 'idempotencyKey', 'idempotencyTtl'] as const
+const FIXED = ['name', 'tenant', 'idempotencyKey', 'idempotencyTtl', 'after', 'onParentFailure'] as const
 
 /** Lays a patch over a stored definition: what it names replaces, null takes away, a new time replaces the old one. */
 export function mergeUpdate(

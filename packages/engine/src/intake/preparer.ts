@@ -185,6 +185,7 @@ export class Preparer {
       overlap: OVERLAP[when.overlap],
       jitterMs,
       maxRuns: when.maxRuns,
+      hasDependents: false,
     }
   }
 
@@ -199,7 +200,8 @@ export class Preparer {
     const { now, tenantId, queueId } = place
     const fairnessKey = fairnessKeyOf(understood.definition)
     const dueAt = when.kind === 'now' ? now : when.at
-    const isReady = born === 'runs' && dueAt <= now
+    // Who waits for others gets its turn when those have ended.
+    const isReady = born === 'runs' && dueAt <= now && understood.definition.after === undefined
     return {
       kind: isReady ? 'immediate' : 'delayed',
       shard: place.shard,

@@ -78,22 +78,22 @@ const PUT_DELAYED: Record<Sending, Puts> = {
 const recurring = (condition: string): string => `
    with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::smallint[], $7::smallint[], $8::text[],
-       string_to_array($9, E'\\n'), $10::float8[], $11::float8[], $12::bigint[], $13::smallint[], $14::int[], $15::int[], $17::bigint[], $18::int[])
+       string_to_array($9, E'\\n'), $10::float8[], $11::float8[], $12::bigint[], $13::smallint[], $14::int[], $15::int[], $17::bigint[], $18::int[], $19::boolean[])
        as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, nominal_at, schedule_id, overlap, jitter_ms, max_runs,
-         limit_key, fairness_key)
+         limit_key, fairness_key, has_dependents)
      ${condition}), fresh as (
      insert into belfry.jobs (updated_at, id, tenant_id, version, shard, status, name, definition)
      select to_timestamp($16::float8 / 1000), u.job_id, u.tenant_id, 1, u.shard, 0, u.name, u.definition::json from u
      on conflict do nothing returning id
    )
    insert into belfry.timers (due_at, nominal_at, schedule_id, job_id, version, job_version, tenant_id, queue_id, timeout_ms, jitter_ms, remaining_runs, shard,
-     priority, overlap, delivery, limit_key, fairness_key)
+     priority, overlap, delivery, limit_key, fairness_key, has_dependents)
    select to_timestamp(u.due_at / 1000), to_timestamp(u.nominal_at / 1000), u.schedule_id, u.job_id, 1, 1, u.tenant_id, u.queue_id, u.timeout_ms, u.jitter_ms,
-     u.max_runs, u.shard, u.priority, u.overlap, u.delivery, u.limit_key, u.fairness_key
+     u.max_runs, u.shard, u.priority, u.overlap, u.delivery, u.limit_key, u.fairness_key, coalesce(u.has_dependents, false)
    from u where (u.job_id in (select fresh.id from fresh)) is true`
 const PUT_RECURRING: Puts = {
   ofDefault: statement('put_recurring_jobs', recurring('')),
-  ofTenants: statement('put_recurring_jobs_of_tenants', recurring(ofLivingTenants('$19'))),
+  ofTenants: statement('put_recurring_jobs_of_tenants', recurring(ofLivingTenants('$20'))),
 }
 
 const LIVING = statement(
@@ -117,21 +117,22 @@ interface NewJob {
   /** The limit that its runs share with others. */
   limitKey: string | null
   fairnessKey: number | null
+  /** Other jobs wait for it. */
+  hasDependents: boolean
 }
 export interface NewOneOff extends NewJob {
   kind: 'immediate' | 'delayed'
   dueAt: Instant
   turn: number | null
-  /** Jobs of the same call wait for it. */
-  hasDependents: boolean
   /** Born ready unless something else is said. */
   state: number
 }
 export interface NewRecurring extends NewJob {
   kind: 'recurring'
   dueAt: Instant
-  nominalAt: Instant
-  scheduleId: string
+  /** Null: it follows other jobs, and has no schedule. */
+  nominalAt: Instant | null
+  scheduleId: string | null
   overlap: number
   jitterMs: number
   maxRuns: number | null
@@ -172,16 +173,19 @@ const fairnessKeys = (jobs: readonly NewJob[]): string =>
     () => numbers(jobs.map((job) => job.fairnessKey)),
   )
 
+const awaited = (jobs: readonly NewJob[]): string =>
+  rare(
+    jobs,
+    (job) => job.hasDependents,
+    () => booleans(jobs.map((job) => job.hasDependents)),
+  )
+
 const oneOffValues = (jobs: readonly NewOneOff[], now: Instant): unknown[] => [
   ...oneOffArrays(jobs),
   now,
   limitKeys(jobs),
   fairnessKeys(jobs),
-  rare(
-    jobs,
-    (job) => job.hasDependents,
-    () => booleans(jobs.map((job) => job.hasDependents)),
-  ),
+  awaited(jobs),
   rare(
     jobs,
     (job) => job.state !== RUN_STATE.ready,
@@ -220,6 +224,7 @@ export function putRecurring(db: Queryable, jobs: readonly NewRecurring[], now: 
     now,
     limitKeys(jobs),
     fairnessKeys(jobs),
+    awaited(jobs),
   ])
 }
 

@@ -1,7 +1,9 @@
+import { findParents } from '../dependencies/await-parents.sql.ts'
 import type { Queryable, Transaction } from '../store/database.ts'
 import { announcePayloads, missingOf, withdrawPayloads } from './announce-payloads.ts'
 import { claimKeys } from './claim-keys.ts'
 import type { Answer, UniqueTerms } from './claim-unique.ts'
+import { type CallLinks, linkJobs } from './link-jobs.ts'
 import type { Sending } from './put-jobs.sql.ts'
 import { type Created, createdOf, type Prepared, putAll } from './put-prepared.ts'
 
@@ -9,6 +11,10 @@ export interface PutTerms extends UniqueTerms {
   sending: Sending
   /** Throws if these may not be made, now that it is known which they are. */
   admit(fresh: readonly Prepared[]): void
+  /** Who waits for whom, and the batch they form; null: nobody, and none. */
+  links: CallLinks | null
+  /** Somebody waits for a job that has ended before. */
+  onTold(): void
 }
 
 /** One of a call, as it was made or answered. */
@@ -37,11 +43,26 @@ export async function putKeyed(
   if (lost) throw missingOf(lost)
   terms.admit(fresh)
   if (answers.size > 0) await withdrawPayloads(tx, [...answers.keys()])
-  await putAll(tx, fresh, now, terms.sending)
+  const isThere = terms.links !== null && (await link(tx, prepared, terms.links, { answers, fresh, terms }))
+  if (!isThere) await putAll(tx, fresh, now, terms.sending)
   return prepared.map((item) => {
     const answer = answers.get(item) ?? null
     return { answer, created: answer === null ? createdOf(item) : answeredBy(answer) }
   })
+}
+
+/** True: an earlier try was committed, with everything that it wrote, and its answer was lost. */
+async function link(
+  tx: Queryable,
+  prepared: readonly Prepared[],
+  links: CallLinks,
+  { answers, fresh, terms }: { answers: ReadonlyMap<Prepared, Answer>; fresh: readonly Prepared[]; terms: PutTerms },
+): Promise<boolean> {
+  const [first] = fresh
+  if (terms.isResent && first && (await findParents(tx, [first.job.jobId])).size > 0) return true
+  const idOf = (item: Prepared) => answers.get(item)?.jobId ?? null
+  if (await linkJobs(tx, prepared, links, { idOf, now: terms.now })) terms.onTold()
+  return false
 }
 
 const NONE: ReadonlyMap<Prepared, Answer> = new Map()

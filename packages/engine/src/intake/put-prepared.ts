@@ -1,7 +1,9 @@
+import { keyLimitOf, putKeyLimits } from '../concurrency/key-limits.sql.ts'
 import type { ResolvedSpec } from '../job/definition.ts'
+import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { noTenant } from '../shards/registry.sql.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Database, Queryable } from '../store/database.ts'
 import type { Key } from './keys.sql.ts'
 import {
   livingTenants,
@@ -23,7 +25,9 @@ export interface Created {
   deduplicated: boolean
   /** The job was there, had not started, and has become what was asked for. */
   replaced?: true
-  /** The first nominal time; null if the job was there already, and may be anywhere. */
+  /** Its local name in the call that made it. */
+  ref?: string
+  /** The first nominal time; null if the job waits for others, or was there already and may be anywhere. */
   nextRunAt: Date | null
 }
 
@@ -39,8 +43,17 @@ export interface Prepared {
 export const createdOf = ({ job }: Prepared): Created => ({
   jobId: job.jobId,
   deduplicated: false,
-  nextRunAt: new Date(job.kind === 'recurring' ? job.nominalAt : job.dueAt),
+  nextRunAt: firstTimeOf(job),
 })
+
+/** Who waits for others has no time of its own. */
+function firstTimeOf(job: Prepared['job']): Date | null {
+  if (job.kind === 'recurring') return job.nominalAt === null ? null : new Date(job.nominalAt)
+  return job.state === RUN_STATE.dependent ? null : new Date(job.dueAt)
+}
+
+/** A limit that says something else is written; whoever claims by it holds it for a few milliseconds. */
+const LOCK_TIMEOUT_MS = 1_000
 
 const NONE: ReadonlySet<number> = new Set()
 
@@ -49,10 +62,33 @@ const NONE: ReadonlySet<number> = new Set()
  * were left out.
  */
 export async function putPrepared(
-  db: Queryable,
+  db: Queryable | Database,
   prepared: readonly Prepared[],
   now: Instant,
   sending: Sending = 'again',
+): Promise<ReadonlySet<number>> {
+  const limits = prepared.flatMap(({ job, understood }) =>
+    job.limitKey === null ? [] : (keyLimitOf(understood.definition, job) ?? []),
+  )
+  if (limits.length === 0) return putJobs(db, prepared, now, sending)
+  // What the jobs say of their limits comes with them, and last: it may be waited for.
+  const put = async (tx: Queryable) => {
+    const gone = await putJobs(tx, prepared, now, sending)
+    await putKeyLimits(tx, limits, now)
+    return gone
+  }
+  if (!('transaction' in db)) return put(db)
+  return db.transaction(async (tx) => {
+    await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+    return put(tx)
+  })
+}
+
+async function putJobs(
+  db: Queryable,
+  prepared: readonly Prepared[],
+  now: Instant,
+  sending: Sending,
 ): Promise<ReadonlySet<number>> {
   let made = 0
   for (const chunk of chunksOf(prepared)) {
@@ -76,7 +112,7 @@ export async function putPrepared(
 
 /** For calls that are done as a whole: puts all of them, or throws. */
 export async function putAll(
-  db: Queryable,
+  db: Queryable | Database,
   prepared: readonly Prepared[],
   now: Instant,
   sending: Sending,

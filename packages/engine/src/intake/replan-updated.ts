@@ -1,5 +1,5 @@
 import { BelfryError } from '../errors.ts'
-import type { Definition } from '../job/definition.ts'
+import type { After, Definition } from '../job/definition.ts'
 import { OVERLAP } from '../job/states.ts'
 import { dueOf } from '../promotion/due.ts'
 import { lastDifference } from '../promotion/last-difference.ts'
@@ -14,6 +14,8 @@ import { jitterOf } from './jitter.ts'
 import { JOB_STATUS, type JobRow } from './job-row.sql.ts'
 import { neverFires } from './never-fires.ts'
 import { type CalendarReader, calendarsOf, resolveFor } from './resolve-when.ts'
+import { overlapOfChain } from './understand-after.ts'
+import { canonicalJson } from './understand-fingerprint.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import type { RecurringWhen } from './understand-recurring.ts'
 
@@ -33,6 +35,7 @@ export async function replanUpdated(
 ): Promise<LockedTimer> {
   const { when } = understood
   const isPaused = job.status === JOB_STATUS.paused
+  if (understood.definition.after !== undefined) return replanChain(job, timer, understood.definition)
   if (when.kind !== 'recurring') {
     if (timer.scheduleId !== null)
       throw new BelfryError('invalid_job', 'a recurring job cannot become a one-off: cancel it and create anew')
@@ -60,6 +63,17 @@ export async function replanUpdated(
   await deps.schedules.intern([{ shard: timer.shard, spec }])
   const decidedUntil = missed === null ? from : timer.decidedUntil
   return { ...kept, scheduleId: id, nominalAt, decidedUntil, dueAt: dueAt(nominalAt), jitterMs }
+}
+
+/** What a job follows stands in its edges: only what it does may change. */
+function replanChain(job: JobRow, timer: LockedTimer, definition: Definition): LockedTimer {
+  const { after } = JSON.parse(job.definitionJson) as Definition
+  const fixed = (given: After | undefined) => given && canonicalJson({ ...given, refs: undefined })
+  if (after === undefined || fixed(after) !== fixed(definition.after))
+    throw new BelfryError('invalid_job', 'after cannot be changed: create the job anew', {
+      complaints: [{ path: 'after', message: 'cannot be changed' }],
+    })
+  return { ...timer, overlap: OVERLAP[overlapOfChain(definition)] }
 }
 
 /**

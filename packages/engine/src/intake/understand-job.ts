@@ -3,8 +3,10 @@ import { DEFAULT_OVERLAP, DEFAULT_PRIORITY, type Definition, usualTimeoutMs } fr
 import { hash64 } from '../job/ids.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import { shown } from '../schedule/not-understood.ts'
+import { complainAboutNoAfter, readRef, understandAfter } from './understand-after.ts'
 import { Complaints, isRecord, join, readWord } from './understand-fields.ts'
 import { canonicalJson } from './understand-fingerprint.ts'
+import { addLimits, LIMIT_FIELDS } from './understand-limits.ts'
 import { complainAboutSize, copyPayload, looksUnstorable, MAX_PAYLOAD_BYTES, TOO_LARGE } from './understand-payload.ts'
 import { addPolicies, readIdempotency } from './understand-policies.ts'
 import { addTarget, DEFAULT_QUEUE } from './understand-target.ts'
@@ -25,6 +27,8 @@ export interface UnderstoodJob {
   definition: Definition
   definitionJson: string
   idempotency: { key: string; ttlMs: number; fingerprint: string } | null
+  /** The local name by which others of the same call wait for it. */
+  ref: string | null
 }
 
 export interface UnderstandContext extends WhenContext {
@@ -32,14 +36,17 @@ export interface UnderstandContext extends WhenContext {
   tenant?: string
   /** Stands in the definition, and is no part of what makes two requests the same. */
   createdBy?: string
+  /** Of a call that creates several jobs, which may wait for each other. */
+  inCall?: boolean
 }
 
 const FIELDS = [
   ...['name', 'tenant', ...WHEN_FIELDS, 'queue', 'http', 'payload', 'payloadRef', 'retry', 'timeout', 'priority'],
-  ...['startDeadline', 'delivery', 'labels', 'idempotencyKey', 'idempotencyTtl', 'unique'],
+  ...['after', 'onParentFailure', 'startDeadline', 'delivery', 'labels', 'idempotencyKey', 'idempotencyTtl', 'unique'],
+  ...LIMIT_FIELDS,
 ]
-const KNOWN = new Set(FIELDS)
-const NOT_YET = new Set(['after', 'concurrency', 'callback', 'fairnessKey'])
+const KNOWN = new Set([...FIELDS, 'ref'])
+const NOT_YET = new Set(['callback', 'fairnessKey'])
 /** What others call it. */
 const SYNONYMS: Record<string, readonly string[]> = {
   runAt: ['at', 'date', 'time', 'dueAt', 'scheduledAt'],
@@ -50,7 +57,10 @@ const SYNONYMS: Record<string, readonly string[]> = {
   http: ['url', 'webhook', 'request', 'target', 'endpoint'],
   payload: ['data', 'body', 'args', 'input', 'params'],
   retry: ['retries', 'attempts', 'maxAttempts', 'backoff'],
+  after: ['dependsOn', 'depends', 'parents', 'needs', 'waitFor'],
   labels: ['tags'],
+  concurrency: ['maxConcurrency', 'concurrencyKey', 'concurrencyLimit'],
+  rateLimit: ['rate', 'throttle', 'limiter'],
   exclude: ['except', 'holidays', 'calendar', 'calendars'],
 }
 const MEANT = new Map(Object.entries(SYNONYMS).flatMap(([field, words]) => words.map((word) => [word, field])))
@@ -73,10 +83,16 @@ function understand(input: unknown, context: UnderstandContext): UnderstoodJob {
     throw complaints.error('invalid_job')
   }
   complainAboutUnknown(complaints, input)
-  const { when, asked } = understandWhen(complaints, input, context)
   const definition: Definition = { queue: DEFAULT_QUEUE }
+  if (input.after === undefined) complainAboutNoAfter(complaints, input)
+  const { when, asked } =
+    input.after === undefined
+      ? understandWhen(complaints, input, context)
+      : understandAfter(complaints, definition, input)
+  const ref = readRef(complaints, input, context.inCall === true)
   addTarget(complaints, definition, input)
   addPolicies(complaints, definition, input)
+  addLimits(complaints, definition, input)
   addUnique(complaints, definition, input)
   if (when.kind !== 'now') addWhen(definition, when)
   const tenant = readTenant(complaints, input, context)
@@ -95,6 +111,7 @@ function understand(input: unknown, context: UnderstandContext): UnderstoodJob {
     definition,
     definitionJson,
     idempotency: idempotency && fingerprint ? { ...idempotency, fingerprint } : null,
+    ref,
   }
 }
 

@@ -23,7 +23,7 @@ export interface WhenContext {
   known?: { text: string; timezone: string; understood: UnderstoodText }
 }
 
-const NOW: UnderstoodWhen = { when: { kind: 'now' }, asked: null }
+export const NOW: UnderstoodWhen = { when: { kind: 'now' }, asked: null }
 export const KINDS = ['runAt', 'delay', 'cron', 'every', 'when'] as const
 const ONLY_RECURRING = [
   ...(['startAt', 'endAt', 'maxRuns', 'overlap', 'catchUp', 'jitter', 'exclude', 'onExcluded', 'dst'] as const),

@@ -10,8 +10,14 @@ export interface Fence {
   holder: string
   /** Set: the claim's receipt stands for the run's row. */
   packed?: Packed | null
+  /** Where it is known: the queue may have a limit. */
+  queueId?: number
+  /** Where it is known: the limit of which the run holds a slot, that others may wait for. */
+  limitKey?: string | null
   /** The definition's JSON, where it is known: it says whether other runs of the job may wait for this one. */
   definition?: string | null
+  /** Its end was written in its handler's own transaction, and other jobs wait for it. */
+  isAwaited?: boolean
 }
 
 /** One attempt that this node may perform. */

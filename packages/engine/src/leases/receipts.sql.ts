@@ -16,6 +16,10 @@ const LOCK = statement(
   'select c.holder from belfry.receipts c where c.holder = any($1::bigint[]) order by c.holder, c.tenant_id, c.queue_id for update',
 )
 const OF_JOB = statement('receipts_of_job', 'select c.holder from belfry.receipts c where c.job_ids @> array[$1::uuid]')
+const OF_JOBS = statement(
+  'receipts_of_jobs',
+  `select distinct c.holder from belfry.receipts c where exists (select from unnest(c.job_ids) as j (id) where j.id in (select unnest($1::uuid[])))`,
+)
 const EXPIRED = statement(
   'expired_receipts',
   'select c.holder from belfry.receipts c where c.lease_until <= to_timestamp($1::float8 / 1000) order by c.lease_until limit 10',
@@ -72,6 +76,13 @@ export const unpackHolders = (db: Database, holders: readonly string[]): Promise
 /** Before anybody changes the job's runs; answers whether there was a receipt that lists one. */
 export async function unpackRunsOf(tx: Queryable, { jobId }: { jobId: string }): Promise<boolean> {
   const found = await tx.query<[string]>(OF_JOB, [jobId])
+  if (found.length > 0) await unpack(tx, found.flat())
+  return found.length > 0
+}
+
+/** The same for many jobs at once. */
+export async function unpackRunsOfMany(tx: Queryable, jobIds: readonly string[]): Promise<boolean> {
+  const found = await tx.query<[string]>(OF_JOBS, [ids(jobIds)])
   if (found.length > 0) await unpack(tx, found.flat())
   return found.length > 0
 }

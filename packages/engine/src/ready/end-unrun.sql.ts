@@ -3,6 +3,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { tellDependents } from '../store/tell-dependents.ts'
 
 /**
  * Runs of one job that nobody performs end. Each leaves a history row with the number 0: nothing vanishes. By the whole primary key
@@ -15,7 +16,9 @@ const endText = (which: string, outcome: number): string =>
      order by r.nominal_at for update
    ), gone as (
      delete from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = any (array(select h.nominal_at from held h))
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause
+     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents
+   ), told as (
+     ${tellDependents('gone', { number: '0', outcome })}
    ), unchecked as (
      delete from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = any (array(select g.nominal_at from gone g))
    )

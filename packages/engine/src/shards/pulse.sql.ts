@@ -1,10 +1,12 @@
 import { PRIORITIES } from '../job/level.ts'
-import { DELIVERY, KEYED, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
+import { DELIVERY, KEYED, LIMIT_KIND, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type FleetTurns, fleetTurns } from './fleet-turns.sql.ts'
+import { PAUSE_KIND, type PauseMark, pauseMarkOf } from './paused.ts'
+import { type QueueSettings, queueSettingsOf } from './queue-settings.ts'
 import { PROMOTER_BIT } from './roles.ts'
 
 /** Per queue and priority the lowest turn of its ready runs. Each kind of delivery has an index of its own. */
@@ -20,6 +22,14 @@ const WITH_KEY = `>= ${KEYED}`
 /** Calendars that have changed, of one pulse; the rest comes when these are done. */
 const MAX_CALENDARS = 1_000
 
+/** Pauses and settings of queues, of one pulse: there are few. */
+const MAX_SETTINGS = 10_000
+const PAUSES = `array(select p.kind || '/' || p.tenant_id || '/' || coalesce((extract(epoch from p.ended_at) * 1000)::bigint::text, '') || '/' || p.id || '/'
+         || encode(convert_to(p.name, 'UTF8'), 'hex')
+       from belfry.pauses p order by p.paused_at limit ${MAX_SETTINGS})`
+const QUEUE_SETTINGS = `array(select q.id || '/' || coalesce(q.max_depth::text, '') || '/' || coalesce(q.max_age_ms::text, '') || '/' || coalesce(q.jitter_ms::text, '')
+       from belfry.queues q where q.max_depth is not null or q.max_age_ms is not null or q.jitter_ms is not null order by q.id limit ${MAX_SETTINGS})`
+
 /**
  * The one statement that a process sends every second: it renews the node's row and answers everything the other loops may
  * have to do. Instants come back as milliseconds, in the order of the shards and queue levels that were asked about.
@@ -30,7 +40,7 @@ const PULSE = statement(
      select coalesce(to_timestamp($3::float8 / 1000), clock_timestamp()) as now
    ), beat as (
      insert into belfry.nodes (pulsed_at, started_at, id, shard, roles, address, charges)
-       select now, to_timestamp($4::float8 / 1000), $2, $1, $8, $9, $10::json from clock
+       select now, to_timestamp($4::float8 / 1000), $2, $1, $8, $9, $11::json from clock
      on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at, address = excluded.address, charges = excluded.charges
    )
    select extract(epoch from clock.now)::float8 * 1000,
@@ -50,7 +60,10 @@ const PULSE = statement(
      ${headsOf('$7', ONCE)},
      ${headsOf('$7', WITH_KEY)},
      array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[],
-     array(select q.id from belfry.queues q where q.paused_at is not null),
+     array(select q.id from belfry.queues q where q.paused_at is not null
+       union select q.id from belfry.pauses p cross join lateral (
+         select q.id from belfry.queues q where q.tenant_id = p.tenant_id and not q.shared) q
+       where p.kind = ${PAUSE_KIND.tenant} and p.ended_at is null),
      array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute'),
      (select count(*)::int from belfry.queues q where q.kind = ${QUEUE_KIND.http}),
      (select true from belfry.backfills b where b.ended_at is null order by b.shard, b.job_id limit 1) is not null,
@@ -60,7 +73,11 @@ const PULSE = statement(
      (select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data'),
      exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null),
      exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}),
-     ${fleetTurns('$2')}
+     array(select l.key from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = any($10::bigint[])),
+     ${fleetTurns('$2')},
+     ${PAUSES},
+     ${QUEUE_SETTINGS},
+     exists (select from belfry.outbox)
    from clock`,
 )
 const HEADS = statement(
@@ -89,6 +106,8 @@ export interface PulseQuestion {
   /** Per shard: timers before this have been read already. Minus infinity: a sweep. */
   timersAfter: readonly Instant[]
   queueIds: readonly number[]
+  /** All that this node serves, whether it asks about their runs or not. */
+  servedQueueIds: readonly number[]
   /** What this node tells the others of whose turn it is; null: nothing. */
   charges: unknown
 }
@@ -126,14 +145,21 @@ export interface PulseAnswer {
   hasStartDeadlines: boolean
   /** Some run waits for a slot of its key, in whatever shard. */
   hasLimited: boolean
+  /** Those of the served queues that have a limit. */
+  limitedQueueIds: number[]
   fleet: FleetTurns
+  pauses: PauseMark[]
+  queueSettings: QueueSettings[]
+  /** Somebody waits to be told of the end of a run, in whatever shard. */
+  hasOutbox: boolean
 }
 
 type Row = [
   ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string, string],
   ...[string, string, string, number, boolean, boolean],
   ...[string, string | null, boolean, boolean],
-  string,
+  ...[string, string, string, string],
+  hasOutbox: boolean,
 ]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
@@ -148,15 +174,17 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     numbers(question.queueIds),
     question.roles,
     question.address,
+    numbers(question.servedQueueIds),
     question.charges === null ? null : JSON.stringify(question.charges),
   ])
   const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce, headsKeyed] = row as Row
   const [promoters, paused, deleted, httpQueues, hasBackfills, hasBlocked] = (row as Row).slice(11) as [
     ...[string, string, string, number, boolean, boolean],
   ]
-  const [calendars, zoneData, hasStartDeadlines, hasLimited, fleet] = (row as Row).slice(17) as [
-    ...[string, string | null, boolean, boolean, string],
+  const [calendars, zoneData, hasStartDeadlines, hasLimited, limitedQueues, fleet] = (row as Row).slice(17) as [
+    ...[string, string | null, boolean, boolean, string, string],
   ]
+  const [pauses, queueSettings] = (row as Row).slice(23) as [string, string]
   return {
     now: Math.floor(now),
     lastPulseAt: last,
@@ -177,7 +205,11 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     zoneData,
     hasStartDeadlines,
     hasLimited,
+    limitedQueueIds: listOf(limitedQueues).map(Number),
     fleet: JSON.parse(fleet) as FleetTurns,
+    pauses: listOf(pauses).map(pauseMarkOf),
+    queueSettings: listOf(queueSettings).map(queueSettingsOf),
+    hasOutbox: (row as Row)[25],
   }
 }
 

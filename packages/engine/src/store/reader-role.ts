@@ -14,6 +14,7 @@ const READABLE_TABLES = [
   ...['receipts', 'packed_runs'],
   ...['workers', 'checkpoints', 'calendars'],
   ...['backfills', 'backfill_runs'],
+  ...['edges', 'batches'],
 ] as const
 
 /** Somebody else made or granted the same at this moment. */

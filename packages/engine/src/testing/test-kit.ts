@@ -145,6 +145,25 @@ export class TestKit {
     return (await this.#node.engine.blockedWaker.runOnce()).woken
   }
 
+  /** Tells jobs that wait for others what became of those; answers of how many ends. */
+  async deliver(): Promise<number> {
+    let all = 0
+    for (let i = 0; i < MAX_READS; i++) {
+      const { delivered, waitMs } = await this.#node.engine.dependencies.deliverer.runOnce()
+      all += delivered
+      if (waitMs > 0) break
+    }
+    return all
+  }
+
+  /** Makes runs ready, or gives them their time, that waited for a slot of their key or for its rate; answers how many. */
+  async wakeLimited(): Promise<number> {
+    const { sweep, waker } = this.#node.engine.keys
+    sweep.restart()
+    for (let i = 0; i < MAX_READS; i++) if ((await sweep.runOnce()).waitMs > 0) break
+    return (await waker.runOnce()).woken
+  }
+
   /** Takes backfills further; answers how many runs it made or saw end. */
   async backfill(): Promise<number> {
     return (await this.#node.engine.backfiller.runOnce()).changed
@@ -209,6 +228,8 @@ export class TestKit {
       for (const queue of this.#queues.keys()) changed += await this.claim(queue)
       await this.#handlersEnd(running)
       changed += await this.wakeBlocked()
+      changed += await this.wakeLimited()
+      changed += await this.deliver()
       // Also if a handler ended before: what its end makes possible is found in the round after.
       const before = this.#counted
       this.#counted = this.#started + this.#ended

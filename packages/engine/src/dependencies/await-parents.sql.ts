@@ -1,0 +1,128 @@
+import { createdAtOf, shardOfJob } from '../job/ids.ts'
+import { OUTCOME } from '../job/states.ts'
+import { unpackRunsOfMany } from '../leases/receipts.sql.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { DAY_MS } from '../schedule/duration.ts'
+import { ids, instants, numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import type { End } from './outbox.sql.ts'
+
+const JOBS = 'unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)'
+
+/** A one-off stands in `specs`, a recurring job in `jobs`. */
+const FIND = statement(
+  'find_parents',
+  `select u.job_id, coalesce(j.tenant_id, s.tenant_id), j.status from ${JOBS}
+   left join lateral (select j.tenant_id, j.status from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j on true
+   left join lateral (select s.tenant_id from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true
+   where j.tenant_id is not null or s.tenant_id is not null`,
+)
+/**
+ * Each holds the rows until the commit, those that are marked already as well: a parent that ends meanwhile ends after the edges
+ * are there, or before, and then it is not found here.
+ */
+const MARK_TIMERS = statement(
+  'mark_awaited_timers',
+  `with held as (
+     select u.shard, u.job_id from ${JOBS} cross join lateral (
+       select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1 for update) t
+   )
+   update belfry.timers t set has_dependents = true, version = t.version + 1 from held h
+   where /*shards t*/ t.shard = h.shard and t.job_id = h.job_id returning t.job_id`,
+)
+const MARK_RUNS = statement(
+  'mark_awaited_runs',
+  `with held as (
+     select u.shard, u.job_id, r.nominal_at from ${JOBS} cross join lateral (
+       select r.nominal_at from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id order by r.nominal_at for update) r
+   )
+   update belfry.runs r set has_dependents = true from held h
+   where /*shards r*/ r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at returning r.job_id`,
+)
+const MARK_LETTERS = statement(
+  'mark_awaited_letters',
+  `with held as (
+     select u.shard, u.job_id, d.nominal_at from ${JOBS} cross join lateral (
+       select d.nominal_at from belfry.dead_letters d where /*shards d*/ d.shard = u.shard and d.job_id = u.job_id order by d.nominal_at for update) d
+   )
+   update belfry.dead_letters d set has_dependents = true from held h
+   where /*shards d*/ d.shard = h.shard and d.job_id = h.job_id and d.nominal_at = h.nominal_at returning d.job_id, d.nominal_at, d.attempt`,
+)
+const ENDS = statement(
+  'read_ends_of_one_offs',
+  `select u.job_id, a.nominal_at, a.number, a.outcome
+   from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, since) cross join lateral (
+     select a.nominal_at, a.number, a.outcome from belfry.attempts a
+     where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
+     order by a.finished_at desc limit 1) a`,
+)
+
+export interface FoundJob {
+  tenantId: number
+  isRecurring: boolean
+  /** A recurring job that is not canceled or used up. */
+  hasFuture: boolean
+}
+
+/** Those that exist, whosever they are. */
+export async function findParents(tx: Queryable, jobIds: readonly string[]): Promise<Map<string, FoundJob>> {
+  const rows = await tx.query<[string, number, number | null]>(FIND, arraysOf(jobIds))
+  return new Map(
+    rows.map(([jobId, tenantId, status]) => [
+      jobId,
+      { tenantId, isRecurring: status !== null, hasFuture: status === null || status < 2 },
+    ]),
+  )
+}
+
+export interface Awaited {
+  /** One-offs that ended before: whoever waits for them is told by the outbox, like everybody else. */
+  ends: End[]
+  /** One-offs that ended so long ago that nobody knows how. */
+  forgotten: string[]
+}
+
+/**
+ * Makes sure that whoever ends these jobs tells those that begin to wait for them now. In the order timers, runs, dead letters,
+ * history, as a run moves; a dead letter that is gone by then was opened again, so runs are looked at once more.
+ */
+export async function awaitParents(
+  tx: Queryable,
+  { oneOffs, recurring }: { oneOffs: readonly string[]; recurring: readonly string[] },
+): Promise<Awaited> {
+  const all = [...oneOffs, ...recurring].sort(byPlace)
+  if (all.length === 0) return { ends: [], forgotten: [] }
+  const marked = new Set((await tx.query<[string]>(MARK_TIMERS, arraysOf(all))).flat())
+  await markRuns(tx, all, marked)
+  let left = oneOffs.filter((jobId) => !marked.has(jobId)).sort(byPlace)
+  const packed = [...left, ...recurring]
+  if (packed.length > 0 && (await unpackRunsOfMany(tx, packed))) await markRuns(tx, packed.sort(byPlace), marked)
+  left = left.filter((jobId) => !marked.has(jobId))
+  if (left.length === 0) return { ends: [], forgotten: [] }
+  const letters = await tx.query<[string, Instant, number]>(MARK_LETTERS, arraysOf(left))
+  const ends = letters.map(([jobId, nominalAt, number]): End => ({ jobId, nominalAt, number, outcome: OUTCOME.failed }))
+  const dead = new Set(ends.map(({ jobId }) => jobId))
+  left = left.filter((jobId) => !dead.has(jobId))
+  await markRuns(tx, left, marked)
+  left = left.filter((jobId) => !marked.has(jobId))
+  ends.push(...(await readEnds(tx, left)))
+  const known = new Set(ends.map(({ jobId }) => jobId))
+  return { ends, forgotten: left.filter((jobId) => !known.has(jobId)) }
+}
+
+async function markRuns(tx: Queryable, jobIds: readonly string[], marked: Set<string>): Promise<void> {
+  if (jobIds.length === 0) return
+  for (const [jobId] of await tx.query<[string]>(MARK_RUNS, arraysOf(jobIds))) marked.add(jobId)
+}
+
+async function readEnds(tx: Queryable, jobIds: readonly string[]): Promise<End[]> {
+  if (jobIds.length === 0) return []
+  const since = instants(jobIds.map((jobId) => createdAtOf(jobId) - DAY_MS))
+  const rows = await tx.query<[string, Instant, number, number]>(ENDS, [...arraysOf(jobIds), since])
+  return rows.map(([jobId, nominalAt, number, outcome]) => ({ jobId, nominalAt, number, outcome }))
+}
+
+const arraysOf = (jobIds: readonly string[]): string[] => [numbers(jobIds.map(shardOfJob)), ids(jobIds)]
+
+const byPlace = (a: string, b: string): number => shardOfJob(a) - shardOfJob(b) || (a < b ? -1 : 1)

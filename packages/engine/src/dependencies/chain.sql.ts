@@ -1,0 +1,52 @@
+import { shardOfJob } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/**
+ * Where the other parents of a job are with a nominal time: whether their run of it is alive or comes next, and how it ended.
+ * Runs that somebody waits for never stand in a receipt.
+ */
+const PARENTS = statement(
+  'look_at_parents_of_chain',
+  `select e.parent,
+     exists (select from belfry.runs r where r.shard = e.shard and r.job_id = e.parent and r.nominal_at = to_timestamp($3::float8 / 1000))
+       or exists (select from belfry.timers t where t.shard = e.shard and t.job_id = e.parent and t.nominal_at = to_timestamp($3::float8 / 1000)
+         and t.due_at < 'infinity'),
+     (select a.outcome from belfry.attempts a
+      where a.shard = e.shard and a.job_id = e.parent and a.nominal_at = to_timestamp($3::float8 / 1000)
+        and a.finished_at >= to_timestamp($3::float8 / 1000) - interval '1 day' and a.final order by a.finished_at desc limit 1)
+   from belfry.edges e where e.child = $1 and e.parent <> $2`,
+)
+const HAD = statement(
+  'chain_had_run',
+  `select exists (select from belfry.attempts a
+       where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($3::float8 / 1000) and a.finished_at >= to_timestamp($3::float8 / 1000) - interval '1 day')
+     or exists (select from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000))`,
+)
+/** While its timer is held nobody changes it. */
+const STATUS = statement('chain_status', `select j.status from belfry.jobs j where j.shard = $1 and j.id = $2`)
+export interface OtherParent {
+  jobId: string
+  isComing: boolean
+  /** Null: it has no run of this time. */
+  outcome: number | null
+}
+
+export async function lookAtOtherParents(
+  tx: Queryable,
+  { child, parent, nominalAt }: { child: string; parent: string; nominalAt: Instant },
+): Promise<OtherParent[]> {
+  const rows = await tx.query<[string, boolean, number | null]>(PARENTS, [child, parent, nominalAt])
+  return rows.map(([jobId, isComing, outcome]) => ({ jobId, isComing, outcome }))
+}
+
+/** Whether the job has, or had, a run of this nominal time. */
+export async function hadRun(tx: Queryable, jobId: string, nominalAt: Instant): Promise<boolean> {
+  return (await tx.query<[boolean]>(HAD, [shardOfJob(jobId), jobId, nominalAt]))[0]?.[0] === true
+}
+
+/** Null: there is no such job. */
+export async function chainStatus(tx: Queryable, jobId: string): Promise<number | null> {
+  return (await tx.query<[number]>(STATUS, [shardOfJob(jobId), jobId]))[0]?.[0] ?? null
+}

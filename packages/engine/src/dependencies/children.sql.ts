@@ -1,0 +1,141 @@
+import { shardOfJob } from '../job/ids.ts'
+import { type OUTCOME, RUN_STATE } from '../job/states.ts'
+import type { Charged, Turns } from '../ready/turn.ts'
+import type { MadeReady } from '../ready/wake-waiting.sql.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { ids, instants, numbers, texts } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { tellDependents } from '../store/tell-dependents.ts'
+import { deleteEdgesOfChild, EDGE_STATE } from './edges.sql.ts'
+
+/** A run that waits for other jobs. */
+export interface Child {
+  jobId: string
+  nominalAt: Instant
+}
+
+const RUNS = `unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, nominal_at)`
+const BY_KEY = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+       and r.state = ${RUN_STATE.dependent}`
+
+const LOCK = statement(
+  'lock_children',
+  `select u.job_id, r.queue_id, r.tenant_id, r.priority from ${RUNS} cross join lateral (
+     select r.queue_id, r.tenant_id, r.priority from belfry.runs r where ${BY_KEY} limit 1 for update skip locked) r`,
+)
+const LOOK = statement(
+  'look_at_children',
+  `select u.job_id from ${RUNS} cross join lateral (select from belfry.runs r where ${BY_KEY} limit 1) r`,
+)
+/** In a statement of its own, which sees what others have committed before the child was locked. */
+const RELEASE = statement(
+  'release_children',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::bigint[]) as u (shard, job_id, nominal_at, turn)
+   ), free as (
+     select r.ctid, u.turn from u cross join lateral (select r.ctid from belfry.runs r where ${BY_KEY} limit 1) r
+     where not exists (select from belfry.edges e where e.child = u.job_id offset 0)
+   )
+   update belfry.runs r set state = ${RUN_STATE.ready}, turn = f.turn, due_at = to_timestamp($5::float8 / 1000) from free f where r.ctid = f.ctid
+   returning r.queue_id, r.priority, r.delivery, r.turn`,
+)
+/** Runs that never had a lease leave a history row with the number 0, and tell their own children. */
+const END = statement(
+  'end_children',
+  `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::smallint[], $5::text[]) as u (shard, job_id, nominal_at, outcome, error)
+   ), place as (
+     select r.ctid, u.outcome, u.error from u cross join lateral (select r.ctid from belfry.runs r where ${BY_KEY} limit 1) r
+   ), gone as (
+     delete from belfry.runs r using place p where r.ctid = p.ctid
+     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents, p.outcome, p.error
+   ), told as (
+     ${tellDependents('gone', { number: '0', outcome: 'e.outcome' })} returning 1
+   ), kept as (
+     insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final, error)
+     select g.nominal_at, g.due_at, to_timestamp($6::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, g.outcome, g.cause, false,
+       true, g.error
+     from gone g
+   ) select count(*)::int from told`,
+)
+const HOLD = statement(
+  'hold_child',
+  `select r.nominal_at, r.queue_id, r.tenant_id, r.priority from belfry.runs r
+   where r.shard = $1 and r.job_id = $2 and r.state = ${RUN_STATE.dependent} for update`,
+)
+/** Held in order, so that of two who look at the same child the second sees what the first made of it. */
+const LOCK_EDGES = statement(
+  'lock_edges_of_children',
+  `select e.child, e.state from unnest($1::uuid[]) as u (child) cross join lateral (
+     select e.child, e.state from belfry.edges e where e.child = u.child order by e.shard, e.parent for update) e`,
+)
+
+/** Those that still wait and that nobody else holds, with what they are charged to. Items are in order. */
+export async function lockChildren(tx: Queryable, children: readonly Child[]): Promise<Map<string, Charged>> {
+  const rows = await tx.query<[string, number, number, number]>(LOCK, runArrays(children))
+  return new Map(
+    rows.map(([jobId, queueId, tenantId, priority]) => [jobId, { queueId, tenantId, priority, fairnessKey: null }]),
+  )
+}
+
+/** Those that still wait, whoever holds them. */
+export async function lookAtChildren(tx: Queryable, children: readonly Child[]): Promise<Set<string>> {
+  return new Set((await tx.query<[string]>(LOOK, runArrays(children))).flat())
+}
+
+/** Of children that this transaction holds, those that wait for nobody any more become ready. */
+export async function releaseChildren(
+  tx: Queryable,
+  children: readonly (Child & { turn: number })[],
+  now: Instant,
+): Promise<MadeReady[]> {
+  if (children.length === 0) return []
+  const values = [...runArrays(children), numbers(children.map(({ turn }) => turn)), now]
+  const rows = await tx.query<[number, number, number, string]>(RELEASE, values)
+  return rows.map(([queueId, priority, delivery, turn]) => ({ queueId, priority, delivery, turn: Number(turn) }))
+}
+
+export interface EndedChild extends Child {
+  outcome: typeof OUTCOME.canceled | typeof OUTCOME.skipped
+  error: string
+}
+
+/** Ends children that this transaction holds; answers for how many of them others wait. */
+export async function endChildren(tx: Queryable, children: readonly EndedChild[], now: Instant): Promise<number> {
+  if (children.length === 0) return 0
+  const [row] = await tx.query<[number]>(END, [
+    ...runArrays(children),
+    numbers(children.map(({ outcome }) => outcome)),
+    texts(children.map(({ error }) => error)),
+    now,
+  ])
+  return row?.[0] ?? 0
+}
+
+/** Somebody wants a run now that waits for others: it waits no longer. Null: it does not wait. */
+export async function releaseByHand(
+  tx: Queryable,
+  { shard, jobId }: { shard: number; jobId: string },
+  { turns, now }: { turns: Turns; now: Instant },
+): Promise<(MadeReady & { nominalAt: Instant }) | null> {
+  const [row] = await tx.query<[Instant, number, number, number]>(HOLD, [shard, jobId])
+  if (row === undefined) return null
+  const [nominalAt, queueId, tenantId, priority] = row
+  await deleteEdgesOfChild(tx, jobId)
+  const turn = turns.next(now, { queueId, tenantId, priority, fairnessKey: null })
+  const [ready] = await releaseChildren(tx, [{ jobId, nominalAt, turn }], now)
+  return ready === undefined ? null : { ...ready, nominalAt }
+}
+
+/** Holds all edges of these children; answers those of them that the failure of a parent has ended. */
+export async function lockCanceled(tx: Queryable, children: readonly string[]): Promise<Set<string>> {
+  const rows = await tx.query<[string, number]>(LOCK_EDGES, [ids([...children].sort())])
+  return new Set(rows.filter(([, state]) => state === EDGE_STATE.canceled).map(([child]) => child))
+}
+
+const runArrays = (runs: readonly Child[]): string[] => [
+  numbers(runs.map(({ jobId }) => shardOfJob(jobId))),
+  ids(runs.map(({ jobId }) => jobId)),
+  instants(runs.map(({ nominalAt }) => nominalAt)),
+]

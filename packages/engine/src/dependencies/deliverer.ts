@@ -1,0 +1,80 @@
+import { BelfryError } from '../errors.ts'
+import type { MadeReady } from '../ready/wake-waiting.sql.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Step } from '../runtime/loop.ts'
+import { type DeliverDeps, deliver } from './deliver.ts'
+import { type ChainDeps, deliverChain } from './deliver-chain.ts'
+
+export interface DelivererDeps extends DeliverDeps, ChainDeps {
+  clock: Clock
+  /** There is something to deliver. */
+  onNews(): void
+  onReady(run: MadeReady): void
+  onCancel(jobId: string, nominalAt: number): void
+}
+
+const BATCH = 1_000
+const LONGEST_WAIT_MS = 1_000
+/** What somebody else holds is looked at again soon, not in a spin. */
+const HELD_PAUSE_MS = 20
+
+/**
+ * Tells jobs that wait for others what became of those. It is told after each commit that wrote to the outbox, by whoever ended
+ * a run there, and by the pulse of what nobody has delivered: a node that dies between the end of a run and its delivery delays
+ * the children by a second or two. Any node delivers anything; a row of the outbox goes in the transaction that applies it.
+ */
+export class Deliverer implements Step {
+  readonly #deps: DelivererDeps
+  #isNews = false
+
+  constructor(deps: DelivererDeps) {
+    this.#deps = deps
+  }
+
+  /** Something stands in the outbox, and is committed. */
+  look(): void {
+    this.#isNews = true
+    this.#deps.onNews()
+  }
+
+  /** What the pulse saw; answers whether to look. */
+  saw(hasOutbox: boolean): boolean {
+    if (hasOutbox) this.#isNews = true
+    return hasOutbox
+  }
+
+  async runOnce(): Promise<{ waitMs: number; delivered: number }> {
+    if (!this.#isNews) return { waitMs: LONGEST_WAIT_MS, delivered: 0 }
+    // Forgotten before the statements: what ends meanwhile is told again.
+    this.#isNews = false
+    try {
+      const oneOffs = await this.#deliverOneOffs()
+      const chains = await this.#deliverChains()
+      if (oneOffs.hasMore || chains.hasMore) this.#isNews = true
+      const wasHeld = oneOffs.wasHeld || chains.wasHeld
+      if (wasHeld) this.#isNews = true
+      const delivered = oneOffs.ends + chains.ends
+      const waitMs = !this.#isNews ? LONGEST_WAIT_MS : wasHeld && delivered === 0 ? HELD_PAUSE_MS : 0
+      return { waitMs, delivered }
+    } catch (error) {
+      this.#isNews = true
+      if (error instanceof BelfryError && error.code === 'in_progress') return { waitMs: HELD_PAUSE_MS, delivered: 0 }
+      throw error
+    }
+  }
+
+  async #deliverOneOffs() {
+    const { clock, onReady } = this.#deps
+    const delivered = await deliver(this.#deps, { now: clock.now(), limit: BATCH })
+    for (const run of delivered.ready) onReady(run)
+    return delivered
+  }
+
+  async #deliverChains() {
+    const { clock, onReady, onCancel } = this.#deps
+    const delivered = await deliverChain(this.#deps, clock.now())
+    for (const run of delivered.ready) onReady(run)
+    for (const { jobId, nominalAt } of delivered.asked) onCancel(jobId, nominalAt)
+    return delivered
+  }
+}

@@ -1,0 +1,116 @@
+import { shardOfJob } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { ids, instants, numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/** `broken`: the parent failed. `canceled`: that ended the child, which is opened again together with the parent. */
+export const EDGE_STATE = { open: 0, broken: 1, canceled: 2 } as const
+
+/** One job waits for another. */
+export interface Edge {
+  parent: string
+  child: string
+  kind: number
+  /** The nominal time of the run that waits; null for chains and batches. */
+  childNominal: Instant | null
+  wanted: number
+  onFailure: number
+}
+
+export interface NewEdge extends Edge {
+  tenantId: number
+}
+
+type Pair = Pick<Edge, 'parent' | 'child'>
+
+const INSERT = statement(
+  'insert_edges',
+  `insert into belfry.edges (child_nominal, parent, child, tenant_id, shard, child_shard, kind, wanted, on_failure)
+   select to_timestamp(u.child_nominal / 1000), u.parent, u.child, u.tenant_id, u.shard, u.child_shard, u.kind, u.wanted, u.on_failure
+   from unnest($1::smallint[], $2::uuid[], $3::uuid[], $4::smallint[], $5::float8[], $6::int[], $7::smallint[], $8::smallint[], $9::smallint[])
+     as u (shard, parent, child, child_shard, child_nominal, tenant_id, kind, wanted, on_failure)
+   on conflict do nothing`,
+)
+const READ = statement(
+  'read_open_edges',
+  `select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure
+   from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
+     select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure from belfry.edges e
+     where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.state = ${EDGE_STATE.open}
+     limit $3) e
+   limit $3`,
+)
+/** The ctid is good enough: only who holds the parent's row of the outbox, or has opened the parent again, changes its edges. */
+const PLACES = `with u as (
+     select * from unnest($1::smallint[], $2::uuid[], $3::uuid[]) as u (shard, parent, child)
+   ), place as (
+     select e.ctid from u cross join lateral (
+       select e.ctid from belfry.edges e where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.child = u.child limit 1) e
+   )`
+const DELETE = statement(
+  'delete_edges',
+  `${PLACES} delete from belfry.edges e where /*shards e*/ e.ctid = any (array(select p.ctid from place p))`,
+)
+const MARK = statement(
+  'mark_edges',
+  `${PLACES} update belfry.edges e set state = $4::smallint where /*shards e*/ e.ctid = any (array(select p.ctid from place p))`,
+)
+const DELETE_OF_CHILD = statement('delete_edges_of_child', 'delete from belfry.edges e where e.child = $1')
+const DELETE_OF_PARENT = statement(
+  'delete_edges_of_parent',
+  'delete from belfry.edges e where e.shard = $1 and e.parent = $2',
+)
+
+/** In the order of their primary key. */
+export async function insertEdges(tx: Queryable, edges: readonly NewEdge[]): Promise<void> {
+  if (edges.length === 0) return
+  const sorted = [...edges].sort(byPlace)
+  await tx.execute(INSERT, [
+    ...pairArrays(sorted),
+    numbers(sorted.map(({ child }) => shardOfJob(child))),
+    instants(sorted.map(({ childNominal }) => childNominal)),
+    numbers(sorted.map(({ tenantId }) => tenantId)),
+    numbers(sorted.map(({ kind }) => kind)),
+    numbers(sorted.map(({ wanted }) => wanted)),
+    numbers(sorted.map(({ onFailure }) => onFailure)),
+  ])
+}
+
+type Row = [string, string, number, Instant | null, number, number]
+
+/** Of these parents, `limit` at most: the rest is read when those are gone. */
+export async function readOpenEdges(tx: Queryable, parents: readonly string[], limit: number): Promise<Edge[]> {
+  const rows = await tx.query<Row>(READ, [numbers(parents.map(shardOfJob)), ids(parents), limit])
+  return rows.map(([parent, child, kind, childNominal, wanted, onFailure]) => ({
+    ...{ parent, child, kind, childNominal, wanted, onFailure },
+  }))
+}
+
+export async function deleteEdges(tx: Queryable, pairs: readonly Pair[]): Promise<void> {
+  if (pairs.length > 0) await tx.execute(DELETE, pairArrays([...pairs].sort(byPlace)))
+}
+
+export async function markEdges(tx: Queryable, pairs: readonly Pair[], state: number): Promise<void> {
+  if (pairs.length > 0) await tx.execute(MARK, [...pairArrays([...pairs].sort(byPlace)), state])
+}
+
+/** The child waits for nobody any more. */
+export async function deleteEdgesOfChild(tx: Queryable, child: string): Promise<void> {
+  await tx.execute(DELETE_OF_CHILD, [child])
+}
+
+/** The parent will never end again. */
+export async function deleteEdgesOfParent(tx: Queryable, parent: string): Promise<void> {
+  await tx.execute(DELETE_OF_PARENT, [shardOfJob(parent), parent])
+}
+
+const pairArrays = (pairs: readonly Pair[]): string[] => [
+  numbers(pairs.map(({ parent }) => shardOfJob(parent))),
+  ids(pairs.map(({ parent }) => parent)),
+  ids(pairs.map(({ child }) => child)),
+]
+
+const byPlace = (a: Pair, b: Pair): number =>
+  shardOfJob(a.parent) - shardOfJob(b.parent) ||
+  (a.parent < b.parent ? -1 : a.parent > b.parent ? 1 : a.child < b.child ? -1 : 1)

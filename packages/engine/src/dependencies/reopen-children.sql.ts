@@ -1,0 +1,89 @@
+import { DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
+import { deliveryOf, limitKeyOf } from '../job/flow-keys.ts'
+import { createdAtOf, shardOfJob } from '../job/ids.ts'
+import { OUTCOME, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { DAY_MS } from '../schedule/duration.ts'
+import { ids, instants, numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import type { Child } from './children.sql.ts'
+import { EDGE_STATE } from './edges.sql.ts'
+
+const READ = statement(
+  'read_broken_edges',
+  `select e.parent, e.child, e.kind, e.state
+   from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
+     select e.parent, e.child, e.kind, e.state from belfry.edges e
+     where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.state <> ${EDGE_STATE.open}) e`,
+)
+/** What history and the definition of a canceled one-off know of it. */
+const ENDED = statement(
+  'read_canceled_children',
+  `select u.job_id, a.nominal_at, a.due_at, a.tenant_id, a.queue_id, a.job_version, a.attempt, a.cause, s.definition
+   from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, since)
+   cross join lateral (
+     select a.nominal_at, a.due_at, a.tenant_id, a.queue_id, a.job_version, a.cause, a.outcome,
+       (select max(n.number) from belfry.attempts n where n.shard = u.shard and n.job_id = u.job_id and n.finished_at >= to_timestamp(u.since / 1000)) as attempt
+     from belfry.attempts a
+     where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
+     order by a.finished_at desc limit 1) a
+   cross join lateral (
+     select s.definition from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s
+   where a.outcome = ${OUTCOME.canceled}`,
+)
+const INSERT = statement(
+  'reopen_children',
+  `insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
+     delivery, one_off, cancel_requested, has_dependents, limit_key)
+   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), 0, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0, u.timeout_ms, u.shard,
+     ${RUN_STATE.dependent}, u.priority, u.cause, u.delivery, true, false,
+     exists (select from belfry.edges e where e.shard = u.shard and e.parent = u.job_id offset 0), u.limit_key
+   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::float8[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::smallint[], $11::smallint[],
+     $12::smallint[], $13::bigint[])
+     as u (shard, job_id, nominal_at, due_at, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, limit_key)
+   on conflict do nothing returning job_id, nominal_at`,
+)
+
+export interface BrokenEdge {
+  parent: string
+  child: string
+  kind: number
+  /** Of an edge to a batch: how the parent ended. */
+  state: number
+}
+
+export async function readBrokenEdges(tx: Queryable, parents: readonly string[]): Promise<BrokenEdge[]> {
+  const rows = await tx.query<[string, string, number, number]>(READ, [numbers(parents.map(shardOfJob)), ids(parents)])
+  return rows.map(([parent, child, kind, state]) => ({ parent, child, kind, state }))
+}
+
+type Row = [
+  ...[jobId: string, nominalAt: Instant, dueAt: Instant, tenantId: number, queueId: number, jobVersion: number],
+  ...[attempt: number, cause: number, definition: string],
+]
+
+/** Canceled one-offs wait again: same run, attempt numbers go on. Answers those that do; one that was deleted since does not. */
+export async function insertReopened(tx: Queryable, jobIds: readonly string[]): Promise<Child[]> {
+  if (jobIds.length === 0) return []
+  const sorted = [...jobIds].sort((a, b) => shardOfJob(a) - shardOfJob(b) || (a < b ? -1 : 1))
+  const since = instants(sorted.map((jobId) => createdAtOf(jobId) - DAY_MS))
+  const rows = await tx.query<Row>(ENDED, [numbers(sorted.map(shardOfJob)), ids(sorted), since])
+  const definitions = rows.map((row) => JSON.parse(row[8]) as Definition)
+  const born = await tx.query<[string, Instant]>(INSERT, [
+    numbers(rows.map(([jobId]) => shardOfJob(jobId))),
+    ids(rows.map(([jobId]) => jobId)),
+    instants(rows.map((row) => row[1])),
+    instants(rows.map((row) => row[2])),
+    numbers(rows.map((row) => row[3])),
+    numbers(rows.map((row) => row[4])),
+    numbers(rows.map((row) => row[5])),
+    numbers(rows.map((row) => row[6])),
+    numbers(definitions.map((definition) => definition.timeoutMs ?? usualTimeoutMs(definition))),
+    numbers(definitions.map((definition) => definition.priority ?? DEFAULT_PRIORITY)),
+    numbers(rows.map((row) => row[7])),
+    numbers(definitions.map(deliveryOf)),
+    numbers(definitions.map((definition, i) => limitKeyOf(definition, (rows[i] as Row)[3], (rows[i] as Row)[0]))),
+  ])
+  return born.map(([jobId, nominalAt]) => ({ jobId, nominalAt }))
+}

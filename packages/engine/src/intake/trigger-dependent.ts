@@ -1,0 +1,25 @@
+import { releaseByHand } from '../dependencies/children.sql.ts'
+import type { Definition } from '../job/definition.ts'
+import { runIdOf } from '../job/ids.ts'
+import type { Turns } from '../ready/turn.ts'
+import type { MadeReady } from '../ready/wake-waiting.sql.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import type { JobRow } from './job-row.sql.ts'
+import type { UnderstoodTrigger } from './understand-trigger.ts'
+
+/** A one-off that waits for others is triggered by waiting no longer: it has one run, and that is the one. Null: it does not wait. */
+export async function triggerDependent(
+  tx: Queryable,
+  job: JobRow,
+  { payloadJson, overlap }: UnderstoodTrigger,
+  at: { turns: Turns; now: Instant },
+): Promise<(MadeReady & { runId: string }) | null> {
+  if (!job.oneOff || payloadJson !== null || overlap !== null) return null
+  const released = await releaseByHand(tx, job, at)
+  return released && { ...released, runId: runIdOf(job.jobId, released.nominalAt) }
+}
+
+/** It follows recurring jobs, and has no schedule. */
+export const isChain = ({ oneOff, definitionJson }: JobRow): boolean =>
+  !oneOff && (JSON.parse(definitionJson) as Definition).after !== undefined
