@@ -26,7 +26,13 @@ import { listKeys } from './commands/keys/list.ts'
 import { revokeKey } from './commands/keys/revoke.ts'
 import { rotateKey } from './commands/keys/rotate.ts'
 import { migrate } from './commands/migrate.ts'
+import { freeOrigin } from './commands/origins/free.ts'
+import { limitOrigin } from './commands/origins/limit.ts'
+import { listOrigins } from './commands/origins/list.ts'
 import { preview } from './commands/preview.ts'
+import { getQueue } from './commands/queues/get.ts'
+import { limitQueue } from './commands/queues/limit.ts'
+import { listQueues } from './commands/queues/list.ts'
 import { cancelRun } from './commands/runs/cancel.ts'
 import { getRun } from './commands/runs/get.ts'
 import { listRuns } from './commands/runs/list.ts'
@@ -67,6 +73,12 @@ export const COMMANDS: readonly Command[] = [
   cancelRun,
   listDeadLetters,
   redrive,
+  listQueues,
+  getQueue,
+  limitQueue,
+  listOrigins,
+  limitOrigin,
+  freeOrigin,
   listCalendars,
   putCalendar,
   getCalendar,

@@ -6,6 +6,7 @@ import { DeadLetters } from './resources/dead-letters.ts'
 import { Jobs } from './resources/jobs.ts'
 import { Leases } from './resources/leases.ts'
 import { Nodes } from './resources/nodes.ts'
+import { Origins } from './resources/origins.ts'
 import { Payloads } from './resources/payloads.ts'
 import { Queues } from './resources/queues.ts'
 import { Runs } from './resources/runs.ts'
@@ -38,6 +39,7 @@ export class BelfryClient {
   readonly secrets: Secrets
   readonly signingKeys: SigningKeys
   readonly circuits: Circuits
+  readonly origins: Origins
   readonly nodes: Nodes
   readonly tenants: Tenants
   readonly apiKeys: ApiKeys
@@ -58,6 +60,7 @@ export class BelfryClient {
     this.secrets = new Secrets(transport)
     this.signingKeys = new SigningKeys(transport)
     this.circuits = new Circuits(transport)
+    this.origins = new Origins(transport)
     this.nodes = new Nodes(transport)
     this.tenants = new Tenants(transport)
     this.apiKeys = new ApiKeys(transport)

@@ -30,10 +30,12 @@ export type ErrorCode =
   | 'version_mismatch'
   | 'rate_limited'
   | 'quota_exceeded'
+  | 'queue_full'
   | 'queue_kind'
   | 'calendar_in_use'
   | 'not_empty'
   | 'name_taken'
+  | 'unique_conflict'
   | 'idempotency_mismatch'
   | 'in_progress'
   | 'already_finished'
@@ -245,6 +247,12 @@ export interface BatchJob {
   idempotencyKey?: string
   /** How long the key is remembered; default 24 h. */
   idempotencyTtl?: string
+  /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
+  unique?: {
+    key: string
+    while?: 'queued' | 'active' | 'both'
+    onConflict?: 'keep' | 'replace' | 'reject'
+  }
 }
 
 export interface Calendar {
@@ -367,8 +375,10 @@ export interface CreatedJob {
   status: 'active' | 'paused' | 'completed' | 'canceled' | 'succeeded' | 'failed'
   /** When it runs next. */
   nextRunAt: string | null
-  /** The same request made the job earlier. */
+  /** The job was there: of the same request, or of the same unique key. */
   deduplicated?: true
+  /** The job was there, had not started, and is now as this request says. */
+  replaced?: true
   /** What was asked for, as one sentence. */
   understoodAs: string
   /** The canonical text: the cron (several joined by ` | `), the interval, or the instant. Null: now. */
@@ -926,6 +936,12 @@ export interface JobInput {
   idempotencyKey?: string
   /** How long the key is remembered; default 24 h. */
   idempotencyTtl?: string
+  /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
+  unique?: {
+    key: string
+    while?: 'queued' | 'active' | 'both'
+    onConflict?: 'keep' | 'replace' | 'reject'
+  }
 }
 
 /** The fields that change; null takes one away. A new time replaces the old one. */
@@ -1184,6 +1200,22 @@ export interface Node {
   pulsedAt: string
 }
 
+export interface Origin {
+  /** Scheme, host and port of HTTP targets; percent-encoded in an address. */
+  origin: string
+  /** How many runs may be under way at a time, on all nodes and workers together. null: no limit. */
+  maxRunning: number | null
+  /** How many runs may start in a period, evenly, up to `burst` of them at once. null: no limit. */
+  rateLimit: {
+    /** How many runs may start in each period. */
+    limit: number
+    /** A second to 31 days. */
+    period: string
+    /** How many may start at once; as many as `limit`. */
+    burst: number
+  } | null
+}
+
 export interface Preview {
   /** What was asked for, as one sentence. */
   understoodAs: string
@@ -1295,6 +1327,17 @@ export interface Queue {
   /** Since when nothing of it is started. */
   pausedAt: string | null
   pauseReason: string | null
+  /** How many runs may be under way at a time, on all nodes and workers together. null: no limit. */
+  maxRunning: number | null
+  /** How many runs may start in a period, evenly, up to `burst` of them at once. null: no limit. */
+  rateLimit: {
+    /** How many runs may start in each period. */
+    limit: number
+    /** A second to 31 days. */
+    period: string
+    /** How many may start at once; as many as `limit`. */
+    burst: number
+  } | null
   /** When it was first named. */
   createdAt: string
 }
@@ -1636,6 +1679,7 @@ export interface PostJobsBatch {
       /** The id of a job. */
       jobId: string
       deduplicated?: true
+      replaced?: true
     }>
   }
 }
@@ -2072,7 +2116,7 @@ export interface GetQueuesByQueue {
   response: Queue
 }
 
-/** `PUT /v1/queues/{queue}`: Make a queue, or say of which kind it is. */
+/** `PUT /v1/queues/{queue}`: Make a queue, say of which kind it is, or limit it. Limits count from the answer on, on all nodes and workers together: what is under way stays, and nothing more is started until there is room. One that is left out stays as it is; null takes it away. Only an operator may limit a shared queue. */
 export interface PutQueuesByQueue {
   path: {
     /** The name of a queue: letters, digits, `.`, `_` and `-`. */
@@ -2081,6 +2125,17 @@ export interface PutQueuesByQueue {
   body: {
     /** Who performs its runs: workers, or nodes by HTTP calls. */
     kind?: 'worker' | 'http'
+    /** How many runs may be under way at a time, on all nodes and workers together. null: no limit. */
+    maxRunning?: number | null
+    /** How many runs may start in a period, evenly, up to `burst` of them at once. null: no limit. */
+    rateLimit?: {
+      /** How many runs may start in each period. */
+      limit: number
+      /** A second to 31 days. */
+      period: string
+      /** How many may start at once; as many as `limit`. */
+      burst?: number
+    } | null
   }
   response: Queue
 }
@@ -2402,6 +2457,57 @@ export interface PostCircuitsByOriginReset {
   }
 }
 
+/** `GET /v1/origins`: List the origins whose calls are limited. */
+export interface GetOrigins {
+  query?: {
+    /** How many at most; default 100. A page may have fewer. */
+    limit?: number
+    /** The `nextCursor` of the page before, unchanged. */
+    cursor?: string
+  }
+  response: Page<Origin>
+}
+
+/** `GET /v1/origins/{origin}`: Get the limits of an origin. */
+export interface GetOriginsByOrigin {
+  path: {
+    /** Scheme, host and port of HTTP targets; percent-encoded in an address. */
+    origin: string
+  }
+  response: Origin
+}
+
+/** `PUT /v1/origins/{origin}`: Limit the calls to an origin. For all jobs of the tenant, on all nodes together. It replaces the limits that were there; one that is left out is none. Runs over the limit wait, uncounted. Calls that are under way are not counted, and other nodes know a new origin's limit within a second. */
+export interface PutOriginsByOrigin {
+  path: {
+    /** Scheme, host and port of HTTP targets; percent-encoded in an address. */
+    origin: string
+  }
+  body: {
+    /** How many runs may be under way at a time, on all nodes and workers together. null: no limit. */
+    maxRunning?: number | null
+    /** How many runs may start in a period, evenly, up to `burst` of them at once. null: no limit. */
+    rateLimit?: {
+      /** How many runs may start in each period. */
+      limit: number
+      /** A second to 31 days. */
+      period: string
+      /** How many may start at once; as many as `limit`. */
+      burst?: number
+    } | null
+  }
+  response: Origin
+}
+
+/** `DELETE /v1/origins/{origin}`: Take the limits of an origin away. */
+export interface DeleteOriginsByOrigin {
+  path: {
+    /** Scheme, host and port of HTTP targets; percent-encoded in an address. */
+    origin: string
+  }
+  response: undefined
+}
+
 /** `POST /v1/callbacks/{token}`: Finish a run whose target answered 202 with Belfry-Callback: wait. */
 export interface PostCallbacksByToken {
   path: {
@@ -2659,6 +2765,10 @@ export interface Operations {
   'POST /v1/signing-keys/rotate': PostSigningKeysRotate
   'GET /v1/circuits': GetCircuits
   'POST /v1/circuits/{origin}/reset': PostCircuitsByOriginReset
+  'GET /v1/origins': GetOrigins
+  'GET /v1/origins/{origin}': GetOriginsByOrigin
+  'PUT /v1/origins/{origin}': PutOriginsByOrigin
+  'DELETE /v1/origins/{origin}': DeleteOriginsByOrigin
   'POST /v1/callbacks/{token}': PostCallbacksByToken
   'GET /v1/stats': GetStats
   'GET /v1/forecast': GetForecast

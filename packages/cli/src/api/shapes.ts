@@ -1,3 +1,5 @@
+import type { Limits } from '../limit-fields.ts'
+
 /** When something runs, said back by the server. */
 export interface Description {
   understoodAs: string
@@ -35,6 +37,17 @@ export interface Job {
   updatedAt?: string
   pausedAt?: string | null
   pausedReason?: string | null
+}
+
+export interface Queue extends Limits {
+  name: string
+  kind: string | null
+  paused: boolean
+  depth: { ready: number; running: number; waiting: number }
+}
+
+export interface Origin extends Limits {
+  origin: string
 }
 
 export interface Calendar {

@@ -28,7 +28,7 @@ export class Queues {
     return this.#transport.call('GET /v1/queues/{queue}', { path: { queue } }, options)
   }
 
-  /** Makes a queue, or says of which kind it is. A queue that jobs name is there without it. */
+  /** Makes a queue, says of which kind it is, or limits it. A queue that jobs name is there without it. */
   put(queue: string, body: PutQueuesByQueue['body'] = {}, options?: CallOptions): Promise<Queue> {
     return this.#transport.call('PUT /v1/queues/{queue}', { path: { queue }, body }, options)
   }

@@ -14,6 +14,9 @@ export const SUBJECT = {
   run: 5,
   signing_key: 6,
   calendar: 7,
+  /** Of a tenant, a key or an origin. */
+  pause: 8,
+  origin: 9,
 } as const
 
 export type Subject = keyof typeof SUBJECT

@@ -169,6 +169,7 @@ export class Promoter implements Step {
         leased: isLeased,
         packs: isLeased && timer.delivery === DELIVERY.at_least_once && timer.timeoutMs >= leaseMs,
         wanted: isLeased && definition === null,
+        queueId: timer.queueId,
       }
       if (isOneOff) oneOffs.push(planned)
       else recurring.push(planned)
@@ -212,7 +213,7 @@ export class Promoter implements Step {
       for (const { timer } of items) reader.want(timer.shard, timer.dueAt)
       return []
     }
-    const { born, packed, overlapped, definitions: read } = promoted
+    const { born, packed, overlapped, limitedQueueIds, definitions: read } = promoted
     const receipt = new Receipt(lease.holder)
     const leases: Lease[] = []
     const alone: Timer[] = []
@@ -223,7 +224,7 @@ export class Promoter implements Step {
         // Under such a policy most likely because it met a live run.
         if (timer.overlap > OVERLAP.skip) alone.push(timer)
         else this.#lookAgainAt(timer)
-      } else if (leased) {
+      } else if (leased && !limitedQueueIds.has(queueId)) {
         const fresh = read.get(jobId)
         if (fresh && scheduleId !== null) definitions.remember(jobId, fresh.version, fresh.json)
         const inReceipt = packed === null || packed.has(jobId) ? receipt : null

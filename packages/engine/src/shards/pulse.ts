@@ -23,7 +23,7 @@ export interface PulseDeps {
   /** What this node tells the others of whose turn it is. */
   charges(): unknown
   onOwners(shards: number[]): void
-  onAnswer(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[] }): void
+  onAnswer(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[]; servedQueueIds: number[] }): void
 }
 
 const PULSE_MS = 1_000
@@ -62,7 +62,8 @@ export class Pulse implements Step {
     const before = clock.now()
     const sweeps = before >= this.#nextSweepAt
     const shards = this.#owned
-    const queueIds = sweeps ? this.#deps.queueIds() : []
+    const servedQueueIds = this.#deps.queueIds()
+    const queueIds = sweeps ? servedQueueIds : []
     this.#deps.beforeAsking()
     const answer = await sendPulse(db, {
       nodeShard: node.shard,
@@ -74,6 +75,7 @@ export class Pulse implements Step {
       shards,
       timersAfter: shards.map((shard) => (sweeps ? Number.NEGATIVE_INFINITY : this.#deps.timersReadUntil(shard))),
       queueIds,
+      servedQueueIds,
       charges: this.#deps.charges(),
     })
     const tookMs = Math.max(0, clock.now() - before)
@@ -85,7 +87,10 @@ export class Pulse implements Step {
     // After an outage another node may have pulsed before and be about to grant the grace: this pulse may not know of it yet.
     const isBack = before - this.#answeredAt > OUTAGE_MS
     this.#answeredAt = clock.now()
-    this.#deps.onAnswer({ ...answer, now, hasExpired: answer.hasExpired && !isBack }, { shards, queueIds })
+    this.#deps.onAnswer(
+      { ...answer, now, hasExpired: answer.hasExpired && !isBack },
+      { shards, queueIds, servedQueueIds },
+    )
     await this.#forget(now)
     const nextDeathMs = answer.oldestPulseAt === null ? PULSE_MS : answer.oldestPulseAt + LIVE_MS + 1 - answer.now
     return { waitMs: Math.max(1, Math.min(PULSE_MS, nextDeathMs) - tookMs) }

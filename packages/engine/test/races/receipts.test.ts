@@ -39,7 +39,7 @@ test('a large claim leaves one receipt and no rows, and every one of its runs is
   const all = await t.node.runs.list({ limit: 500 })
   expect(all.items).toHaveLength(MANY)
   expect(new Set(all.items.map((one) => one.status))).toEqual(new Set(['running']))
-  const queue = await getQueue(t.node.db, { tenantId: 1, now: START }, 'work')
+  const queue = await getQueue({ db: t.node.db, engineDb: t.node.db }, { tenantId: 1, now: START }, 'work')
   expect(queue?.depth).toEqual({ ready: 0, running: MANY, waiting: 0, isComplete: true })
 })
 
@@ -48,7 +48,7 @@ test('its runs end once each, and the receipt goes', async () => {
   t.of(0).end()
   await t.node.engine.handlers.settled()
   expect(await t.node.runs.get(t.of(0).run.id)).toMatchObject({ status: 'succeeded', attempts: [{ number: 1 }] })
-  const queue = await getQueue(t.node.db, { tenantId: 1, now: START }, 'work')
+  const queue = await getQueue({ db: t.node.db, engineDb: t.node.db }, { tenantId: 1, now: START }, 'work')
   expect(queue?.depth.running).toBe(MANY - 1)
   await t.endAll()
   await t.node.engine.keeper.runOnce()

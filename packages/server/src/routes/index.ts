@@ -17,6 +17,7 @@ import { jobRunRoutes } from './job-runs.ts'
 import { jobRoutes } from './jobs.ts'
 import { leaseRoutes } from './leases.ts'
 import { nodeRoutes } from './nodes.ts'
+import { originRoutes } from './origins.ts'
 import { payloadRoutes } from './payloads.ts'
 import { queueScaleRoutes } from './queue-scale.ts'
 import { queueRoutes } from './queues.ts'
@@ -57,6 +58,7 @@ export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): voi
   secretRoutes(app)
   signingKeyRoutes(app)
   circuitRoutes(app)
+  originRoutes(app)
   callbackRoutes(app, service)
   statsRoutes(app)
   forecastRoutes(app)

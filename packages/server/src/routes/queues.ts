@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../app.ts'
+import { limitFields } from '../schemas/limits.ts'
 import { noContent, pageOf, pageQuery } from '../schemas/page.ts'
 import { pauseBody, queue, queueKind, queueName } from '../schemas/queue.ts'
 import { optionalBody } from '../validation.ts'
@@ -29,9 +30,14 @@ export function queueRoutes(app: App): void {
       config: { scope: 'write' },
       schema: {
         tags,
-        summary: 'Make a queue, or say of which kind it is',
+        summary: 'Make a queue, say of which kind it is, or limit it',
+        description:
+          'Limits count from the answer on, on all nodes and workers together: what is under way stays, and nothing more is started until there is room. One that is left out stays as it is; null takes it away. Only an operator may limit a shared queue.',
         params,
-        body: Type.Object({ kind: Type.Optional(queueKind) }, { additionalProperties: false }),
+        body: Type.Object(
+          { kind: Type.Optional(queueKind), ...limitFields },
+          { additionalProperties: false, examples: [{ maxRunning: 20, rateLimit: { limit: 100, period: 'PT1S' } }] },
+        ),
         response: { 200: queue },
       },
     },

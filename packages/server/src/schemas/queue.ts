@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { shownLimits } from './limits.ts'
 import { instant, nullable } from './page.ts'
 
 const MAX_REASON = 1_000
@@ -23,6 +24,7 @@ export const queue = Type.Object(
     paused: Type.Boolean(),
     pausedAt: nullable(instant('Since when nothing of it is started.')),
     pauseReason: nullable(Type.String()),
+    ...shownLimits,
     createdAt: instant('When it was first named.'),
   },
   { title: 'Queue', additionalProperties: true },

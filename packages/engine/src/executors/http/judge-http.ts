@@ -12,7 +12,7 @@ import type { HttpEnd, HttpFailure } from './http-call.ts'
 export type HttpResult =
   | HttpEnd
   /** Nothing was sent: the target is spared, and the run comes back. */
-  | { kind: 'held'; until: Instant; error: string }
+  | { kind: 'held'; until: Instant; error: string; failureClass?: 'rate_limited' }
   /** The node stops. */
   | { kind: 'released' }
   /** The target goes on with it, and says by its callback how it ended. */
@@ -73,9 +73,10 @@ function asAborted(run: ActiveRun, failure: HttpFailure): HttpFailure {
 }
 
 /** Not counted, and not for longer than the retry policy lets it live. */
-function hold(run: ActiveRun, { until, error }: { until: Instant; error: string }, now: Instant): Finish {
+function hold(run: ActiveRun, held: HttpResult & { kind: 'held' }, now: Instant): Finish {
+  const { until, error, failureClass = 'circuit_open' } = held
   const maxAgeMs = run.definition.retry?.maxAgeMs
-  const why = { failureClass: 'circuit_open', error, startedAt: null } as const
+  const why = { failureClass, error, startedAt: null } as const
   if (maxAgeMs !== undefined && until - agesFrom(run.lease) > maxAgeMs)
     return { ...ended(run, now), ...why, outcome: OUTCOME.failed }
   return { ...goesOn(run, now), ...why, outcome: OUTCOME.snoozed, counted: false, nextDueAt: until, turn: null }

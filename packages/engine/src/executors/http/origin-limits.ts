@@ -1,0 +1,206 @@
+import { limitedOrigins } from '../../concurrency/origin-limits.sql.ts'
+import { originLimitRef } from '../../concurrency/shared-limits.sql.ts'
+import type { Lease } from '../../leases/lease.ts'
+import type { Receipts } from '../../leases/receipts.sql.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Step } from '../../runtime/loop.ts'
+import { pause } from '../../runtime/pause.ts'
+import type { Random } from '../../runtime/random.ts'
+import type { Database } from '../../store/database.ts'
+import { type Admitted, admitCalls } from './admit-calls.sql.ts'
+import { ReturnLine } from './return-line.ts'
+import { SlidingCounts } from './sliding-counts.ts'
+
+interface OriginLimitsDeps {
+  db: Database
+  clock: Clock
+  random: Random
+  logger: Logger
+  receipts: Receipts
+  shards: number
+  liveNodes(): number
+}
+
+/** A call may be made, or its run has to wait. */
+export type CallAdmission = true | { until: Instant; error: string }
+
+interface Asking {
+  lease: Lease
+  tries: number
+  settle(admission: CallAdmission): void
+}
+
+/** A limited origin that this node calls. */
+class LimitedOrigin {
+  asking: Asking[] = []
+  isBusy = false
+  readonly ended = new SlidingCounts(2_000, 8)
+  readonly line = new ReturnLine()
+}
+
+/** What was limited elsewhere is known after this, as long as there are calls to make. */
+const READ_EVERY_MS = 1_000
+/** Older than this it is read anew before a call. */
+const STALE_MS = 2_000
+const IDLE_MS = 10_000
+const MAX_BATCH = 500
+const HELD_MS = 5
+/** A row that somebody holds is free again in a moment; one that is lost is found to be so by whoever ends the attempt. */
+const MAX_TRIES = 5
+/** All slots are taken: a first look, and how often at least somebody looks whether one is free. */
+const FULL_MS = 500
+const SLOWEST_PER_SECOND = 1
+const TROUBLE_MS = 1_000
+const MAX_ORIGINS = 10_000
+
+/**
+ * Limits of origins, by tenant: how many runs that call one may be leased at a time, and how many may start in a period, on
+ * all nodes together. Whoever is over the limit waits in a line that comes back one after the other. A node knows which origins are
+ * limited from the table, which it reads once a second while it has calls to make.
+ */
+export class OriginLimits implements Step {
+  readonly #deps: OriginLimitsDeps
+  readonly #tenants = new Map<number, { origins: ReadonlySet<string>; readAt: Instant; usedAt: Instant }>()
+  readonly #origins = new Map<string, LimitedOrigin>()
+  #reading: Promise<void> | null = null
+
+  constructor(deps: OriginLimitsDeps) {
+    this.#deps = deps
+  }
+
+  async runOnce(): Promise<{ waitMs: number }> {
+    const now = this.#deps.clock.now()
+    for (const [tenantId, { usedAt }] of this.#tenants) if (now - usedAt > IDLE_MS) this.#tenants.delete(tenantId)
+    if (this.#tenants.size > 0) await this.read()
+    return { waitMs: READ_EVERY_MS }
+  }
+
+  /** Nothing is known of the tenant's limits, or nothing new: they are to be read before a call. */
+  isStale(tenantId: number, now: Instant): boolean {
+    const known = this.#tenants.get(tenantId)
+    if (known === undefined) {
+      this.#tenants.set(tenantId, { origins: new Set(), readAt: Number.NEGATIVE_INFINITY, usedAt: now })
+      return true
+    }
+    known.usedAt = now
+    return now - known.readAt > STALE_MS
+  }
+
+  isLimited(tenantId: number, origin: string): boolean {
+    return this.#tenants.get(tenantId)?.origins.has(origin) ?? false
+  }
+
+  /** Whoever asks while it is read gets the same answer, unless it comes for a tenant that was not asked about. */
+  async read(): Promise<void> {
+    await this.#reading
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null
+    })
+    await this.#reading
+  }
+
+  /** Asks for a call to a limited origin. Those who ask while others are being looked at share the next transaction. */
+  admit(lease: Lease, origin: string): Promise<CallAdmission> {
+    return new Promise((settle) => {
+      const limited = this.#of(lease.tenantId, origin)
+      limited.asking.push({ lease, tries: 0, settle })
+      if (!limited.isBusy) void this.#serve(limited, lease.tenantId, origin)
+    })
+  }
+
+  /** A call that was admitted is over. */
+  ended(tenantId: number, origin: string): void {
+    this.#of(tenantId, origin).ended.addFirst(this.#deps.clock.now())
+  }
+
+  async #serve(limited: LimitedOrigin, tenantId: number, origin: string): Promise<void> {
+    const { clock, logger } = this.#deps
+    limited.isBusy = true
+    try {
+      while (limited.asking.length > 0) {
+        const batch = limited.asking.splice(0, MAX_BATCH)
+        try {
+          await this.#serveBatch(limited, batch, tenantId, origin)
+        } catch (error) {
+          logger.warn('the limit of an origin cannot be looked at yet', { origin, error })
+          const until = clock.now() + TROUBLE_MS
+          for (const { settle } of batch) settle({ until, error: `the limit of ${origin} could not be looked at` })
+        }
+      }
+    } finally {
+      limited.isBusy = false
+    }
+  }
+
+  async #serveBatch(limited: LimitedOrigin, batch: Asking[], tenantId: number, origin: string): Promise<void> {
+    const { db, clock, receipts, shards } = this.#deps
+    await receipts.makeRows(batch.map(({ lease }) => lease))
+    const found = await admitCalls(db, originLimitRef(tenantId, origin, shards), batch, clock.now())
+    if (found === 'held') {
+      limited.asking.unshift(...batch)
+      await pause(HELD_MS)
+      return
+    }
+    if (found === 'none') {
+      for (const { settle } of batch) settle(true)
+      return
+    }
+    for (const { settle } of found.admitted) settle(true)
+    for (const asking of found.again) this.#askAgain(limited, asking)
+    for (const { settle } of found.turnedAway) settle(this.#away(limited, origin, found.shortage))
+  }
+
+  #askAgain(limited: LimitedOrigin, asking: Asking): void {
+    if (++asking.tries < MAX_TRIES) limited.asking.push(asking)
+    else asking.settle({ until: this.#deps.clock.now() + FULL_MS, error: 'its row was held by somebody else' })
+  }
+
+  #away(limited: LimitedOrigin, origin: string, shortage: Admitted<Asking>['shortage']): CallAdmission {
+    const { clock, random, liveNodes } = this.#deps
+    const now = clock.now()
+    if (shortage?.of === 'rate') {
+      const until = limited.line.next(shortage.nextAt, shortage.perSecond / Math.max(1, liveNodes()), random)
+      return { until, error: rateError(origin) }
+    }
+    const endsPerSecond = limited.ended.at(now).first / 2
+    const until = limited.line.next(now + FULL_MS, Math.max(SLOWEST_PER_SECOND, endsPerSecond), random)
+    return { until, error: slotsError(origin, shortage?.limit ?? 0) }
+  }
+
+  async #read(): Promise<void> {
+    const { db, clock, logger } = this.#deps
+    const now = clock.now()
+    const tenantIds = [...this.#tenants.keys()]
+    try {
+      for (const [tenantId, origins] of await limitedOrigins(db, tenantIds)) {
+        const known = this.#tenants.get(tenantId)
+        if (known) this.#tenants.set(tenantId, { ...known, origins, readAt: now })
+      }
+    } catch (error) {
+      // Calls do not wait for the database: what is known counts until it is back.
+      for (const tenantId of tenantIds) {
+        const known = this.#tenants.get(tenantId)
+        if (known) known.readAt = now
+      }
+      logger.debug('limits of origins cannot be read yet', { error })
+    }
+  }
+
+  #of(tenantId: number, origin: string): LimitedOrigin {
+    const key = `${tenantId} ${origin}`
+    let limited = this.#origins.get(key)
+    if (limited === undefined) {
+      if (this.#origins.size >= MAX_ORIGINS)
+        for (const [other, { isBusy }] of this.#origins) if (!isBusy) this.#origins.delete(other)
+      limited = new LimitedOrigin()
+      this.#origins.set(key, limited)
+    }
+    return limited
+  }
+}
+
+/** Why a run waits, in words. */
+const slotsError = (origin: string, limit: number): string =>
+  `${origin} is limited to ${limit} ${limit === 1 ? 'run' : 'runs'} at a time, and so many are under way`
+const rateError = (origin: string): string => `the rate limit of ${origin} is used up`

@@ -1,0 +1,123 @@
+import { recordChange } from './audit/record-change.sql.ts'
+import { listOriginLimits, readOriginLimit } from './concurrency/origin-limits.sql.ts'
+import {
+  isLimited,
+  type LimitsInput,
+  type LimitsView,
+  limitsView,
+  NO_LIMITS,
+  readLimits,
+} from './concurrency/shared-limit-fields.ts'
+import { originLimitRef, putLimit, removeLimit } from './concurrency/shared-limits.sql.ts'
+import { Complaints } from './intake/understand-fields.ts'
+import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './store/page.ts'
+import { noSuch, type TenantScope } from './tenant-scope.ts'
+
+/** An origin that a tenant has limited. */
+export interface OriginView extends LimitsView {
+  /** Scheme, host and port, without a port that is the scheme's own. */
+  origin: string
+}
+
+const MAX_ORIGIN = 300
+const HEX = /^[0-9a-f]*$/
+
+/**
+ * The origins whose calls a tenant has limited, for all its jobs and on all nodes together. A limit counts calls that begin after
+ * it is known: at once on the node that was asked, within a second on others.
+ */
+export class TenantOrigins {
+  readonly #scope: TenantScope
+
+  constructor(scope: TenantScope) {
+    this.#scope = scope
+  }
+
+  /** By origin, a page at a time. */
+  async list(request: PageRequest = {}): Promise<Page<OriginView>> {
+    const { fresh, caller } = this.#scope
+    const limit = limitOf(request)
+    const [after = ''] = readCursor(request, [HEX]) ?? []
+    const from = { after: Buffer.from(after, 'hex').toString(), limit: limit + 1 }
+    const found = await listOriginLimits(fresh, caller.tenantId, from)
+    const items = found.slice(0, limit).map(({ origin, ...limits }) => ({ origin, ...limitsView(limits) }))
+    const last = items.at(-1)
+    return {
+      items,
+      nextCursor: found.length > limit && last ? writeCursor([Buffer.from(last.origin).toString('hex')]) : null,
+    }
+  }
+
+  async get(text: string): Promise<OriginView> {
+    const { fresh, caller } = this.#scope
+    const origin = readOrigin(text)
+    const found = await readOriginLimit(fresh, caller.tenantId, origin)
+    if (found === null) throw noSuch('limit of', origin)
+    return { origin, ...limitsView(found) }
+  }
+
+  /** What is left out is not limited. */
+  async put(text: string, input: LimitsInput): Promise<{ created: boolean }> {
+    const { engine, caller } = this.#scope
+    const { db, clock, shards, http } = engine
+    const origin = readOrigin(text)
+    const complaints = new Complaints()
+    const limits = readLimits(complaints, input, NO_LIMITS)
+    if (limits && !isLimited(limits)) complaints.add('maxRunning', 'is missing: give maxRunning, rateLimit or both')
+    if (limits === undefined || complaints.list.length > 0) throw complaints.error('invalid_argument')
+    const { tenantId } = caller
+    const created = await db.transaction(async (tx) => {
+      const before = await readOriginLimit(tx, tenantId, origin)
+      const ref = originLimitRef(tenantId, origin, shards)
+      const isMade = await putLimit(tx, ref, { ...limits, tenantId, name: origin, usedAt: clock.now() })
+      await this.#record(tx, origin, 'limit', before && limitsView(before), limitsView(limits))
+      return isMade
+    })
+    await http.limits.read()
+    return { created }
+  }
+
+  async delete(text: string): Promise<void> {
+    const { engine, caller } = this.#scope
+    const { db, shards, http } = engine
+    const origin = readOrigin(text)
+    const isGone = await db.transaction(async (tx) => {
+      const before = await readOriginLimit(tx, caller.tenantId, origin)
+      if (before === null || !(await removeLimit(tx, originLimitRef(caller.tenantId, origin, shards)))) return false
+      await this.#record(tx, origin, 'delete', limitsView(before), undefined)
+      return true
+    })
+    if (!isGone) throw noSuch('limit of', origin)
+    await http.limits.read()
+  }
+
+  #record(
+    tx: Parameters<typeof recordChange>[0],
+    origin: string,
+    action: string,
+    before: LimitsView | null,
+    after: LimitsView | undefined,
+  ): Promise<void> {
+    const { caller, engine } = this.#scope
+    return recordChange(tx, {
+      ...{ tenantId: caller.tenantId, actor: caller.actor, at: engine.clock.now() },
+      ...{ subject: 'origin', subjectId: origin, action },
+      ...(before === null ? {} : { before }),
+      ...(after === undefined ? {} : { after }),
+    })
+  }
+}
+
+/** As calls have it: no path, no port that is the scheme's own. */
+function readOrigin(text: unknown): string {
+  const complaints = new Complaints()
+  const parsed = typeof text === 'string' && text.length <= MAX_ORIGIN && URL.canParse(text) ? new URL(text) : null
+  const isOrigin =
+    parsed !== null &&
+    /^https?:$/.test(parsed.protocol) &&
+    parsed.pathname === '/' &&
+    `${parsed.search}${parsed.hash}${parsed.username}${parsed.password}` === ''
+  if (isOrigin) return parsed.origin
+  complaints.add('origin', 'must be scheme, host and port of an HTTP target, such as https://api.example.com')
+  throw complaints.error('invalid_argument')
+}
