@@ -153,7 +153,7 @@ export class Engine {
     const known = { definitions: new Definitions(db), receipts: this.#receipts, schedules, calendars, registry }
     const claimers = () => [this.handlers, this.remote.calls]
     this.queueLimits = new QueueLimits({ clock, wakeups, claimers, sweepNext: () => this.pulse.sweepNext() })
-    this.pauses = new PauseSide({ db, clock, wakeups, shards })
+    this.pauses = new PauseSide({ db, clock, wakeups, shards, random })
     const { paused, gauge, queueSettings } = this.pauses
     const settings = { shards, leaseMs, cancelGraceMs, limited: this.queueLimits.queues, paused, gauge, queueSettings }
     const onGone = (jobId: string) => {

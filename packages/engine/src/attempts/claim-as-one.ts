@@ -1,17 +1,16 @@
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
 import { recoverLeases } from '../leases/recover.sql.ts'
-import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Random } from '../runtime/random.ts'
-import { type Database, UnknownOutcome } from '../store/database.ts'
+import { UnknownOutcome } from '../store/database.ts'
 import { type Claimed, claimRuns } from './claim.sql.ts'
+import { claimKeyed } from './claim-keyed.ts'
+import { claimFromLimited } from './claim-limited.sql.ts'
+import { claimLimited } from './claim-limited.ts'
 import type { Taken, Wanted } from './claimer.ts'
+import { type KeyedClaimDeps, takeKeyed } from './take-keyed.ts'
 
-export interface ClaimDeps {
-  db: Database
-  clock: Clock
-  random: Random
+export interface ClaimDeps extends KeyedClaimDeps {
   logger: Logger
   leaseMs: number
   stopping: AbortSignal
@@ -24,18 +23,30 @@ export async function claimAsOne(
   wanted: Wanted,
   take: (leases: Lease[]) => Promise<void>,
 ): Promise<Taken> {
-  const { db, clock, random, leaseMs, stopping } = deps
+  const { db, clock, random, limited, leaseMs, stopping } = deps
   const now = clock.now()
   const holder = newHolder(random)
-  let claimed: Claimed[]
+  const claim = { ...wanted, queueId, holder, now, leaseUntil: now + leaseMs }
+  const { delivery } = wanted
+  let taken: Taken
   try {
-    claimed = await claimRuns(db, { ...wanted, queueId, holder, now, leaseUntil: now + leaseMs })
+    if (delivery === 'keyed') {
+      taken = await takeKeyed(deps, queueId, wanted.limit, (tx, limit, effects) =>
+        claimKeyed(tx, { ...claim, limit }, effects),
+      )
+    } else if (limited.has(queueId)) {
+      taken = await claimLimited(deps, queueId, wanted.limit, (tx, limit) =>
+        claimFromLimited(tx, { ...claim, delivery, limit }),
+      )
+    } else taken = takenOf(await claimRuns(db, { ...claim, delivery }), wanted)
   } catch (error) {
     if (!(error instanceof UnknownOutcome)) throw error
     await take(await recoverLeases(deps, { holder, backendPid: error.backendPid }, stopping))
     return { claimed: [], mayBeMore: true }
   }
-  claimed.sort((a, b) => a.turn - b.turn)
+  const claimed = [...taken.claimed].sort((a, b) => a.turn - b.turn)
   if (claimed.length > 0) await take(claimed.map(({ lease }) => lease))
-  return { claimed, mayBeMore: claimed.length === wanted.limit }
+  return taken
 }
+
+const takenOf = (claimed: Claimed[], { limit }: Wanted): Taken => ({ claimed, mayBeMore: claimed.length === limit })

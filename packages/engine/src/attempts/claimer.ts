@@ -1,19 +1,26 @@
-import { isAtMostOnce, PRIORITIES } from '../job/level.ts'
+import { hasKey, isAtMostOnce, PRIORITIES } from '../job/level.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { Claimed, Delivery, Level } from './claim.sql.ts'
 
+/** What is claimed apart: runs that may be repeated, such that may not, and such that have a key, of either kind. */
+export type Kind = Delivery | 'keyed'
+
 export interface Wanted {
   levels: readonly Level[]
   limit: number
-  delivery: Delivery
+  delivery: Kind
 }
 
 export interface Taken {
   claimed: readonly Claimed[]
   /** All that could be taken was there, or nobody knows. */
   mayBeMore: boolean
+  /** By priority, the turn before which nothing is ready any more, where that is not told by what was claimed. */
+  reached?: ReadonlyMap<number, number>
+  /** Somebody else holds what is left: it is to be looked at again soon, not at once. */
+  isHeld?: boolean
 }
 
 /** Where claimed runs go: it says how many it can take, leases them and keeps them. */
@@ -28,6 +35,9 @@ export interface Taker {
 
 const MAX_CLAIM = 2_000
 const LONGEST_WAIT_MS = 1_000
+/** Whoever holds a key commits within a few milliseconds. */
+const HELD_PAUSE_MS = 5
+const FIRST_LEVEL: Record<Kind, number> = { at_least_once: 0, at_most_once: PRIORITIES, keyed: 2 * PRIORITIES }
 const LOWEST_TURN = Number.MIN_SAFE_INTEGER
 
 /**
@@ -44,6 +54,8 @@ export class Claimer implements Step {
   /** The lowest turn that was said of a level while it is claimed from: its watermark is not raised past it. */
   readonly #heard = new Map<number, number>()
   #claiming = 0
+  /** The last claim left something to whoever holds its key. */
+  #isHeld = false
 
   /** `turns` is told of every claim: by them it knows how far the queue is. */
   constructor(taker: Taker, deps: { clock: Clock; turns: Turns }) {
@@ -82,28 +94,34 @@ export class Claimer implements Step {
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
-    const once = await this.#claimOnce()
+    this.#isHeld = false
+    const keyed = await this.#claimIntoSlots(hasKey, 'keyed')
+    const once = await this.#claimIntoSlots(isAtMostOnce, 'at_most_once')
     const usual = await this.#claimUsual()
-    return { waitMs: once || usual ? 0 : LONGEST_WAIT_MS }
+    if (once || usual || (keyed && !this.#isHeld)) return { waitMs: 0 }
+    return { waitMs: keyed ? HELD_PAUSE_MS : LONGEST_WAIT_MS }
   }
 
   async #claimUsual(): Promise<boolean> {
-    const levels = [...this.#hinted].filter((level) => !isAtMostOnce(level))
+    const levels = [...this.#hinted].filter((level) => level < PRIORITIES)
     if (levels.length === 0 || !this.#taker.wantsMore()) return false
     const credit = this.#taker.credit(levels.length < this.#hinted.size)
     return credit > 0 && this.#claim(levels, Math.min(MAX_CLAIM, credit), 'at_least_once')
   }
 
-  /** Runs that may be performed at most once are leased into free slots only, and share those with the others. */
-  async #claimOnce(): Promise<boolean> {
-    const levels = [...this.#hinted].filter(isAtMostOnce)
+  /**
+   * Runs that may be performed at most once, or that have a key, are leased into free slots only, and share those with the others:
+   * ahead of one, the former would be lost without need, and the latter would hold a slot of their key without working.
+   */
+  async #claimIntoSlots(isOf: (level: number) => boolean, kind: Kind): Promise<boolean> {
+    const levels = [...this.#hinted].filter(isOf)
     const slots = this.#taker.freeSlots()
     if (levels.length === 0 || slots === 0) return false
     const share = levels.length === this.#hinted.size ? slots : Math.ceil(slots / 2)
-    return this.#claim(levels, Math.min(MAX_CLAIM, share), 'at_most_once')
+    return this.#claim(levels, Math.min(MAX_CLAIM, share), kind)
   }
 
-  async #claim(levels: number[], limit: number, delivery: Delivery): Promise<boolean> {
+  async #claim(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
     for (const level of levels) this.#hinted.delete(level)
     for (const level of levels) this.#heard.delete(level)
     this.#claiming++
@@ -119,17 +137,19 @@ export class Claimer implements Step {
     }
   }
 
-  async #leaseUpTo(levels: number[], limit: number, delivery: Delivery): Promise<boolean> {
+  async #leaseUpTo(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
     const asked = levels.map((level) => ({
       priority: level % PRIORITIES,
       watermark: this.#watermarks.get(level) ?? LOWEST_TURN,
     }))
-    const { claimed, mayBeMore } = await this.#taker.lease({ levels: asked, limit, delivery })
+    const { claimed, mayBeMore, reached, isHeld } = await this.#taker.lease({ levels: asked, limit, delivery })
     this.#deps.turns.claimed(this.#deps.clock.now(), this.queueId, claimed, mayBeMore)
-    for (const { priority, turn } of claimed) {
-      const level = delivery === 'at_most_once' ? priority + PRIORITIES : priority
-      const reached = Math.min(turn, this.#heard.get(level) ?? turn)
-      if (reached > (this.#watermarks.get(level) ?? LOWEST_TURN)) this.#watermarks.set(level, reached)
+    if (isHeld) this.#isHeld = true
+    const handled = reached ?? claimed.map(({ priority, turn }) => [priority, turn] as const)
+    for (const [priority, turn] of handled) {
+      const level = FIRST_LEVEL[delivery] + priority
+      const until = Math.min(turn, this.#heard.get(level) ?? turn)
+      if (until > (this.#watermarks.get(level) ?? LOWEST_TURN)) this.#watermarks.set(level, until)
     }
     return mayBeMore
   }

@@ -16,7 +16,7 @@ import type { Finisher } from './finisher.ts'
 const EXPIRED = statement(
   'expired_leases',
   `select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.job_version, r.failures, r.lease_until, r.deadline, r.cancel_requested, r.delivery,
-     r.one_off, r.priority, r.queue_id, r.cause
+     r.one_off, r.priority, r.queue_id, r.cause, r.limit_key
    from belfry.runs r
    where r.state = ${RUN_STATE.leased} and r.lease_until <= to_timestamp($2::float8 / 1000) and r.shard = any($1::smallint[])
    order by r.lease_until limit $3`,
@@ -38,6 +38,7 @@ type Row = [
   number,
   number,
   number,
+  string | null,
 ]
 
 const MAX_BATCH = 2_000
@@ -120,9 +121,10 @@ export class Reaper {
       priority,
       queueId,
       cause,
+      limitKey,
     ] = row
     const common = {
-      fence: { shard, jobId, nominalAt, attempt, holder, definition: definitionJson ?? null },
+      fence: { shard, jobId, nominalAt, attempt, holder, queueId, limitKey, definition: definitionJson ?? null },
       startedAt: null,
       finishedAt: now,
       leaseUntil,

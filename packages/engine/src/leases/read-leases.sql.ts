@@ -10,10 +10,10 @@ import { unpackHolders } from './receipts.sql.ts'
 const READ = statement(
   'read_leases',
   `select u.job_id, to_timestamp(u.nominal_at / 1000), u.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline,
-     r.delivery, r.one_off, r.cause
+     r.delivery, r.one_off, r.cause, r.limit_key
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
    cross join lateral (
-     select r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery, r.one_off, r.cause from belfry.runs r
+     select r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery, r.one_off, r.cause, r.limit_key from belfry.runs r
      where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
        and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
 )
@@ -25,7 +25,7 @@ const IN_RECEIPTS = statement(
 type Row = [
   ...[jobId: string, nominalAt: Instant, attempt: number, tenantId: number, queueId: number, jobVersion: number],
   ...[failures: number, leasedAt: Instant, leaseUntil: Instant, deadline: Instant, delivery: number, oneOff: boolean],
-  cause: number,
+  ...[cause: number, limitKey: string | null],
 ]
 
 /**
@@ -75,4 +75,5 @@ const leaseOf = (row: Row, { shard, jobId, nominalAt, attempt, holder }: Fence):
   oneOff: row[11],
   definition: null,
   isBackfill: row[12] === CAUSE.backfill,
+  limitKey: row[13],
 })

@@ -14,7 +14,7 @@ const TERMINATE = statement(
 )
 const COLUMNS = `select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery,
      r.one_off, (select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id),
-     (select p.payload from belfry.run_payloads p where r.cause = ${CAUSE.trigger} and p.shard = r.shard and p.job_id = r.job_id and p.nominal_at = r.nominal_at), r.cause`
+     (select p.payload from belfry.run_payloads p where r.cause = ${CAUSE.trigger} and p.shard = r.shard and p.job_id = r.job_id and p.nominal_at = r.nominal_at), r.cause, r.limit_key`
 const LEASES_OF = statement(
   'leases_of_holder',
   `${COLUMNS}
@@ -52,6 +52,7 @@ type Row = [
   string | null,
   string | null,
   number,
+  string | null,
 ]
 
 const LOOK_AGAIN_MS = 100
@@ -136,4 +137,5 @@ const leaseOf = (row: Row, holder: string): Lease => ({
   definition: row[13],
   ownPayload: row[14],
   isBackfill: row[15] === CAUSE.backfill,
+  limitKey: row[16],
 })

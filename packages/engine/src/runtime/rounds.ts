@@ -22,15 +22,18 @@ const LONGEST_PAUSE_MS = 10_000
 export class Rounds {
   readonly #clock: Clock
   readonly #maxVisited: number
+  readonly #first: string
   #owned: readonly number[] = []
   /** Of the shards that this round has not been through: where to go on. */
   #left = new Map<number, string>()
   #begunAt: Instant = Number.NEGATIVE_INFINITY
   #notBefore: Instant = Number.NEGATIVE_INFINITY
 
-  constructor(clock: Clock, limit: { maxVisited: number }) {
+  /** `first` is the position before all others, unless positions are jobs. */
+  constructor(clock: Clock, { maxVisited, first = FIRST }: { maxVisited: number; first?: string }) {
     this.#clock = clock
-    this.#maxVisited = limit.maxVisited
+    this.#maxVisited = maxVisited
+    this.#first = first
   }
 
   own(shards: readonly number[]): void {
@@ -50,10 +53,10 @@ export class Rounds {
     if (begun < this.#notBefore || this.#owned.length === 0) return { waitMs: this.#waitMs(begun) }
     if (this.#left.size === 0) {
       this.#begunAt = begun
-      this.#left = new Map(this.#owned.map((shard) => [shard, FIRST]))
+      this.#left = new Map(this.#owned.map((shard) => [shard, this.#first]))
     }
     const shards = [...this.#left.keys()].slice(0, this.#maxVisited)
-    const after = shards.map((shard) => this.#left.get(shard) ?? FIRST)
+    const after = shards.map((shard) => this.#left.get(shard) ?? this.#first)
     try {
       const goOn = await look({ shards, after, perShard: Math.max(1, Math.floor(this.#maxVisited / shards.length)) })
       for (const shard of shards) this.#moveOn(shard, goOn.get(shard))

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { Backfills } from '../backfills.ts'
+import { Batches } from '../batches.ts'
 import { Calendars } from '../calendars.ts'
 import { DeadLetters } from '../dead-letters.ts'
 import { BelfryError } from '../errors.ts'
@@ -57,6 +58,7 @@ export class TestKit {
   readonly runs: Runs
   readonly deadLetters: DeadLetters
   readonly backfills: Backfills
+  readonly batches: Batches
   readonly calendars: Calendars
   readonly clock: ManualClock
   readonly schema: string
@@ -80,6 +82,7 @@ export class TestKit {
     this.runs = new Runs(node.engine)
     this.deadLetters = new DeadLetters(node.engine)
     this.backfills = new Backfills(node.engine)
+    this.batches = new Batches(node.engine)
     this.calendars = new Calendars(node.engine)
     this.#partitionedOn = node.clock.now()
   }

@@ -2,6 +2,8 @@ import { claimAsOne } from '../../attempts/claim-as-one.ts'
 import { Claimer, type Taker } from '../../attempts/claimer.ts'
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
+import type { KeyedClaimDeps } from '../../attempts/take-keyed.ts'
+import type { LimitedQueues } from '../../concurrency/limited-queues.ts'
 import { isOnce } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
@@ -14,6 +16,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import { Loop } from '../../runtime/loop.ts'
 import { pause } from '../../runtime/pause.ts'
 import type { Random } from '../../runtime/random.ts'
+import type { Paused } from '../../shards/paused.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
 import { releaseOf, Startable } from '../startable.ts'
@@ -29,9 +32,14 @@ export interface HandlersDeps {
   logger: Logger
   finisher: Finisher
   definitions: Definitions
+  paused: Paused
   receipts: Receipts
   wakeups: Wakeups
   turns: Turns
+  limited: LimitedQueues
+  cancelGraceMs: number
+  onKeyedClaim: KeyedClaimDeps['onKeyedClaim']
+  shards: number
   leaseMs: number
   stopping: AbortSignal
   /** A pool has room again: promotion may be waiting for it. */
@@ -91,11 +99,12 @@ export class Handlers implements DirectLeases {
         this.#deps.onRoom()
       },
     })
+    const { limited } = this.#deps
     const taker: Taker = {
       queueId,
-      credit: (onceWaits) => (onceWaits ? pool.freeSlots() : pool.credit()),
-      freeSlots: () => pool.freeSlots(),
-      wantsMore: () => pool.wantsMore(),
+      credit: (onceWaits) => (onceWaits || limited.isTight(queueId) ? pool.freeSlots() : pool.credit()),
+      freeSlots: () => (limited.isClosed(queueId) ? 0 : pool.freeSlots()),
+      wantsMore: () => !limited.isClosed(queueId) && pool.wantsMore(),
       lease: (wanted) => claimAsOne(this.#deps, queueId, wanted, (leases) => this.deliver(leases)),
     }
     const claimer = new Claimer(taker, this.#deps)
@@ -132,9 +141,15 @@ export class Handlers implements DirectLeases {
     if (serving.claimer.backlogged) serving.loop.wake()
   }
 
+  /** Something of the queue may be had that was not a moment ago. */
+  wake(queueId: number): void {
+    const serving = this.#serving.get(queueId)
+    if (serving?.claimer.backlogged) serving.loop.wake()
+  }
+
   admit({ queueId, delivery, dueAt }: { queueId: number; delivery: number; dueAt: Instant }): Admission {
     const serving = this.#serving.get(queueId)
-    if (!serving) return 'ready'
+    if (!serving || this.#deps.limited.has(queueId)) return 'ready'
     const { pool, claimer } = serving
     const room = isOnce(delivery) ? pool.freeSlots() : pool.credit()
     if (room > 0 && !claimer.backlogged) {

@@ -1,5 +1,7 @@
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
+import type { KeyedClaimDeps } from '../../attempts/take-keyed.ts'
+import type { LimitedQueues } from '../../concurrency/limited-queues.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { holderOfCall, holderOfOneCall } from '../../leases/holder.ts'
 import { keepLeases } from '../../leases/keep-leases.ts'
@@ -9,6 +11,7 @@ import type { Turns } from '../../ready/turn.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
+import type { Paused } from '../../shards/paused.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
 import { TraceParents } from '../http/trace-parent.ts'
@@ -27,8 +30,13 @@ export interface LeaseCallsDeps {
   logger: Logger
   finisher: Finisher
   definitions: Definitions
+  paused: Paused
   wakeups: Wakeups
   turns: Turns
+  limited: LimitedQueues
+  cancelGraceMs: number
+  onKeyedClaim: KeyedClaimDeps['onKeyedClaim']
+  shards: number
   stopping: AbortSignal
   tokens: LeaseTokens
   held: HeldLeases
@@ -88,6 +96,12 @@ export class LeaseCalls {
     if (!line) return
     line.claimer.sweep(heads)
     if (line.claimer.backlogged && line.size > 0) line.loop.wake()
+  }
+
+  /** Something of the queue may be had that was not a moment ago. */
+  wake(queueId: number): void {
+    const line = this.#lines.get(queueId)
+    if (line && line.size > 0 && line.claimer.backlogged) line.loop.wake()
   }
 
   setPaused(queueIds: ReadonlySet<number>): void {

@@ -1,21 +1,24 @@
-import { type Claimed, claimRuns } from '../../attempts/claim.sql.ts'
-import { claimShared } from '../../attempts/claim-shared.sql.ts'
+import { claimRuns } from '../../attempts/claim.sql.ts'
+import { claimKeyedShared } from '../../attempts/claim-keyed.ts'
+import { claimFromLimited } from '../../attempts/claim-limited.sql.ts'
+import { claimLimited } from '../../attempts/claim-limited.ts'
+import { claimShared, claimSharedFromLimited } from '../../attempts/claim-shared.sql.ts'
 import { Claimer, type Taken, type Taker, type Wanted } from '../../attempts/claimer.ts'
+import { type KeyedClaimDeps, takeKeyed } from '../../attempts/take-keyed.ts'
+import { readQueueLimits } from '../../concurrency/shared-limits.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
 import { MIN_PACKED } from '../../leases/pack-runs.ts'
 import { recoverRemoteLeases } from '../../leases/recover.sql.ts'
 import type { Turns } from '../../ready/turn.ts'
-import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Loop, type Step } from '../../runtime/loop.ts'
 import { readHeads } from '../../shards/pulse.sql.ts'
-import { type Database, UnknownOutcome } from '../../store/database.ts'
+import { UnknownOutcome } from '../../store/database.ts'
 import { type DefinedLease, type Startable, unlessRenewed } from '../startable.ts'
 import type { Poll } from './poll.ts'
 
-export interface PollLineDeps {
-  db: Database
-  clock: Clock
+export interface PollLineDeps extends KeyedClaimDeps {
   logger: Logger
   turns: Turns
   startable: Startable
@@ -75,7 +78,10 @@ export class PollLine implements Taker, Step {
 
   /** Looks at the queue itself, not only at what was said about it. */
   async look(): Promise<void> {
-    const [heads = []] = await readHeads(this.#deps.db, [this.queueId])
+    const { db, limited } = this.#deps
+    const { queueId } = this
+    const [[heads = []], limits] = await Promise.all([readHeads(db, [queueId]), readQueueLimits(db, [queueId])])
+    limited.learn([queueId], [...limits.keys()])
     this.claimer.sweep(heads)
     this.loop.wake()
   }
@@ -117,19 +123,20 @@ export class PollLine implements Taker, Step {
 
   /** Whoever leases ahead is told that others wait for a slot (`onceWaiting`); his open call is not left without work for it. */
   credit(): number {
-    return this.isPaused ? 0 : this.#sum((poll) => poll.max)
+    const isTight = this.#deps.limited.isTight(this.queueId)
+    return this.isPaused ? 0 : this.#sum((poll) => (isTight ? poll.free : poll.max))
   }
 
   freeSlots(): number {
-    return this.isPaused ? 0 : this.#sum((poll) => poll.free)
+    return this.#isShut ? 0 : this.#sum((poll) => poll.free)
   }
 
   wantsMore(): boolean {
-    return !this.isPaused && this.#idle.length > 0
+    return !this.#isShut && this.#idle.length > 0
   }
 
   async lease(wanted: Wanted): Promise<Taken> {
-    const room = wanted.delivery === 'at_most_once' ? (poll: Poll) => poll.free : (poll: Poll) => poll.max
+    const room = wanted.delivery === 'at_least_once' ? (poll: Poll) => poll.max : (poll: Poll) => poll.free
     const places = this.#placesOf(wanted.limit, room)
     // Whoever waits is just being looked at, or has been answered: the work is still there.
     if (places.length === 0) return { claimed: [], mayBeMore: true }
@@ -141,15 +148,15 @@ export class PollLine implements Taker, Step {
     // A call that was repeated gets what it had, and what it is given now goes back.
     const looked = this.#lookAt(unsure, now)
     try {
-      const claimed = await this.#claim(wanted, places, now)
+      const taken = await this.#claim(wanted, places, now)
       const unknown = new Set((await looked) ? [] : unsure.map((poll) => poll.holder))
-      if (claimed === null) return { claimed: [], mayBeMore: true }
-      this.#hasBacklog = claimed.length >= places.length
-      claimed.sort((a, b) => a.turn - b.turn)
+      if (taken === null) return { claimed: [], mayBeMore: true }
+      this.#hasBacklog = taken.mayBeMore
+      const claimed = [...taken.claimed].sort((a, b) => a.turn - b.turn)
       const leases = claimed.map(({ lease }) => lease)
       for (const lease of leases) if (unknown.has(lease.holder)) giveBack(unlessRenewed(lease, clock.now()))
       await this.#give(leases.filter((lease) => !unknown.has(lease.holder)))
-      return { claimed, mayBeMore: this.#hasBacklog }
+      return taken
     } finally {
       await looked
       for (const poll of polls) poll.isBusy = false
@@ -169,20 +176,32 @@ export class PollLine implements Taker, Step {
   }
 
   /** Null: the outcome was unknown, and what had been leased was given to whom it was for. */
-  async #claim(wanted: Wanted, places: readonly Poll[], now: Instant): Promise<Claimed[] | null> {
-    const { db, stopping } = this.#deps
+  async #claim(wanted: Wanted, places: readonly Poll[], now: Instant): Promise<Taken | null> {
+    const { db, limited, stopping } = this.#deps
     const { queueId } = this
     const { levels, delivery } = wanted
     const polls = new Set(places)
-    const [first] = places as [Poll]
+    const isShared = polls.size > 1
+    const asked = places.map((poll) => ({ holder: poll.holder, leaseUntil: poll.leaseUntil(now) }))
     try {
-      if (polls.size > 1) {
-        const asked = places.map((poll) => ({ holder: poll.holder, leaseUntil: poll.leaseUntil(now) }))
-        return await claimShared(db, { queueId, now, levels, delivery, places: asked })
+      if (delivery === 'keyed') {
+        return await takeKeyed(this.#deps, queueId, places.length, (tx, limit, effects) =>
+          claimKeyedShared(tx, { queueId, now, levels, places: asked.slice(0, limit) }, effects),
+        )
       }
-      const { holder } = first
+      const common = { queueId, now, levels, delivery }
+      const alone = { ...common, ...(asked[0] as { holder: string; leaseUntil: Instant }) }
+      if (limited.has(queueId))
+        return await claimLimited(this.#deps, queueId, places.length, (tx, limit) =>
+          isShared
+            ? claimSharedFromLimited(tx, { ...common, places: asked.slice(0, limit) })
+            : claimFromLimited(tx, { ...alone, limit }),
+        )
       const limit = places.length
-      return await claimRuns(db, { queueId, holder, now, leaseUntil: first.leaseUntil(now), levels, limit, delivery })
+      const claimed = await (isShared
+        ? claimShared(db, { ...common, places: asked })
+        : claimRuns(db, { ...alone, limit }))
+      return { claimed, mayBeMore: claimed.length >= limit }
     } catch (error) {
       if (!(error instanceof UnknownOutcome)) throw error
       const lost = { holders: [...polls].map((poll) => poll.holder), backendPid: error.backendPid }
@@ -223,6 +242,11 @@ export class PollLine implements Taker, Step {
       // Whoever asked is gone: the next one gets them.
       for (const lease of list) giveBack(unlessRenewed(lease, clock.now()))
     }
+  }
+
+  /** Nothing is to be had: the queue is paused, or its limit lets nothing through for now. */
+  get #isShut(): boolean {
+    return this.isPaused || this.#deps.limited.isClosed(this.queueId)
   }
 
   /** Those that something can be claimed for. */

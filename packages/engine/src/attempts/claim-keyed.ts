@@ -1,0 +1,261 @@
+import { admit, type Candidate } from '../concurrency/admission.ts'
+import { byKey, existingKeys, type KeyLimit, keyLimitOf, makeKeyLimits } from '../concurrency/key-limits.sql.ts'
+import { limitsOf } from '../concurrency/shared-limits.sql.ts'
+import type { Definition } from '../job/definition.ts'
+import { isOnce } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { type Claimed, claimedOf, type Level } from './claim.sql.ts'
+import {
+  type Asked,
+  askOldest,
+  chargeKeys,
+  countKeys,
+  type KeyedRow,
+  type LockedKey,
+  leaseKeyed,
+  lockKeys,
+  type PickedRun,
+  pickKeyed,
+  readCosts,
+  skipKeyed,
+} from './claim-keyed.sql.ts'
+import { definitionsOfKeys } from './definitions-of-keys.sql.ts'
+
+export interface KeyedClaim {
+  queueId: number
+  holder: string
+  now: Instant
+  leaseUntil: Instant
+  levels: readonly Level[]
+  limit: number
+}
+
+export interface SharedKeyedClaim {
+  queueId: number
+  now: Instant
+  levels: readonly Level[]
+  /** As many as are wanted at most, in the order in which they are to be filled. */
+  places: readonly { holder: string; leaseUntil: Instant }[]
+}
+
+interface KeyedTerms {
+  /** What a run gets that is asked to stop for another. */
+  cancelGraceMs: number
+  /** The transaction holds the limit of the queue; if it does not, nothing is taken from a queue that has one. */
+  isQueueHeld: boolean
+}
+
+/** What a claim did besides leasing: to be told after its commit. */
+export interface KeyedEffects extends KeyedTerms {
+  /** By priority, the turn that the claim came to: nothing before it is ready any more, as far as it saw. */
+  reached: Map<number, number>
+  /** Keys that somebody else held: their runs stay ready. */
+  heldElsewhere: Set<string>
+  /** There may be more behind what was looked at. */
+  mayBeMore: boolean
+  /** Keys that have room which older runs are to get: they are to be woken. */
+  toWake: { shard: number; key: string }[]
+  /** Runs that were asked to stop. */
+  asked: Asked[]
+  /** Jobs of which a run is gone. */
+  gone: string[]
+}
+
+export const newEffects = (terms: KeyedTerms): KeyedEffects => ({
+  ...terms,
+  ...{ reached: new Map(), heldElsewhere: new Set(), mayBeMore: false, toWake: [], asked: [], gone: [] },
+})
+
+/** What is looked at beyond the first few, where many of those find no slot: so many rows of one key delay nobody for long. */
+const WIDER = 1_000
+const MAX_ROUNDS = 3
+/** So exactly is known when a key was last used. */
+const USED_STEP_MS = 3_600_000
+
+/**
+ * Leases ready runs that have a key: the only place where limits of keys are kept. In one transaction, the caller's: takes
+ * ready rows, then the rows of their keys, passing over what others hold; then, in a statement that sees what the last holder of
+ * each key committed, counts the leases, and leases as many as are free. Until the commit nobody else can lease runs of these
+ * keys, only end them. Runs that find no slot are moved aside, and more are looked at in their place.
+ */
+export function claimKeyed(tx: Queryable, claim: KeyedClaim, effects: KeyedEffects): Promise<Claimed[]> {
+  const { holder, leaseUntil, limit, ...where } = claim
+  return claimKeyedShared(tx, { ...where, places: Array(limit).fill({ holder, leaseUntil }) }, effects)
+}
+
+export async function claimKeyedShared(
+  tx: Queryable,
+  claim: SharedKeyedClaim,
+  effects: KeyedEffects,
+): Promise<Claimed[]> {
+  const { queueId, now, places } = claim
+  const claimed: Claimed[] = []
+  const leaseUntils = new Map(places.map(({ holder, leaseUntil }) => [holder, leaseUntil]))
+  let levels = claim.levels
+  let lowestLeft = new Map<number, number>()
+  for (let round = 0; round < MAX_ROUNDS && claimed.length < places.length; round++) {
+    const limit = places.length - claimed.length + (round === 0 ? 0 : WIDER)
+    const { isQueueHeld, heldElsewhere } = effects
+    const picked = await pickKeyed(tx, { queueId, levels, limit, isQueueHeld, exceptKeys: [...heldElsewhere] })
+    const done = await decideAll(tx, picked, { now, workers: places.length - claimed.length }, effects)
+    const rows = await leaseKeyed(tx, done.lease, places.slice(claimed.length), done.limit, now)
+    claimed.push(...rows.map((row) => claimedRowOf(row, { queueId, now, leaseUntils })))
+    for (const run of picked) raise(effects.reached, run)
+    lowestLeft = merged(lowestLeft, done.stay)
+    effects.mayBeMore = picked.length === limit || lowestLeft.size > 0
+    if (picked.length < limit) break
+    levels = levels.map(({ priority, watermark }) => ({
+      priority,
+      watermark: Math.max(watermark, effects.reached.get(priority) ?? watermark),
+    }))
+  }
+  for (const [priority, turn] of lowestLeft) effects.reached.set(priority, turn)
+  return claimed
+}
+
+interface Decided {
+  lease: PickedRun[]
+  limit: PickedRun[]
+  stay: PickedRun[]
+}
+
+/** What becomes of rows that this transaction holds; all that is written besides leases and waiting is written here. */
+async function decideAll(
+  tx: Queryable,
+  picked: readonly PickedRun[],
+  at: { now: Instant; workers: number },
+  effects: KeyedEffects,
+): Promise<Decided> {
+  const decided: Decided = { lease: [], limit: [], stay: [] }
+  if (picked.length === 0) return decided
+  const byName = groupByKey(picked)
+  const held = await holdKeys(tx, byName, at.now)
+  for (const [key, runs] of byName) {
+    if (held.has(key)) continue
+    effects.heldElsewhere.add(key)
+    decided.stay.push(...runs)
+  }
+  if (held.size === 0) return decided
+  const keys = [...held.values()]
+  const counted = await countKeys(tx, keys)
+  const rated = keys.filter((key) => key.rateCount !== null).flatMap(({ key }) => byName.get(key) ?? [])
+  const costs = rated.length === 0 ? new Map<string, number>() : await readCosts(tx, rated)
+  const skip: PickedRun[] = []
+  const ask: { shard: number; key: string; count: number }[] = []
+  const charge: { shard: number; key: string; rateAt: number }[] = []
+  let workers = at.workers
+  const places = new Map(keys.map(({ key }, place) => [key, place]))
+  // In order of their first turn: who waits longest gets the workers that there are.
+  for (const [name, picks] of byName) {
+    const key = held.get(name)
+    const count = counted[places.get(name) ?? -1]
+    if (key === undefined || count === undefined) continue
+    const limits = limitsOf([key.maxRunning, key.rateCount, key.ratePeriodMs, key.rateBurst])
+    const runs = candidatesOf(picks, costs, key.rateBurst)
+    const admission = admit({ ...key, ...limits, ...count }, runs, { now: at.now, workers })
+    workers -= admission.lease.length
+    decided.lease.push(...admission.lease.map(({ run }) => run))
+    decided.limit.push(...admission.limit.map(({ run }) => run))
+    decided.stay.push(...admission.stay.map(({ run }) => run))
+    skip.push(...admission.skip.map(({ run }) => run))
+    const { shard } = key
+    if (admission.leavesRoom) effects.toWake.push({ shard, key: name })
+    if (admission.ask > 0) ask.push({ shard, key: name, count: admission.ask })
+    if (admission.rateAt !== key.rateAt || key.usedAt < at.now - USED_STEP_MS)
+      charge.push({ shard, key: name, rateAt: admission.rateAt })
+  }
+  if (charge.length > 0) await chargeKeys(tx, charge, at.now)
+  if (skip.length > 0) effects.gone.push(...(await skipKeyed(tx, skip, at.now)))
+  if (ask.length > 0) effects.asked.push(...(await askOldest(tx, ask, at.now + effects.cancelGraceMs)))
+  return decided
+}
+
+type CandidateRun = Candidate & { run: PickedRun }
+
+/** In order of nominal time. What costs more than may ever go at once goes when nothing else has for long enough. */
+function candidatesOf(
+  runs: readonly PickedRun[],
+  costs: ReadonlyMap<string, number>,
+  burst: number | null,
+): CandidateRun[] {
+  return runs
+    .map((run) => ({
+      run,
+      nominalAt: run.nominalAt,
+      hasBegun: run.hasBegun,
+      cost: Math.min(costs.get(run.jobId) ?? 1, burst ?? 1),
+    }))
+    .sort((a, b) => a.nominalAt - b.nominalAt || a.run.turn - b.run.turn)
+}
+
+function groupByKey(runs: readonly PickedRun[]): Map<string, PickedRun[]> {
+  const groups = new Map<string, PickedRun[]>()
+  for (const run of runs) {
+    const group = groups.get(run.key)
+    if (group) group.push(run)
+    else groups.set(run.key, [run])
+  }
+  return groups
+}
+
+/** The keys that nobody else holds, in the order of their rows. One that has no row gets it from what its runs say. */
+async function holdKeys(
+  tx: Queryable,
+  byName: ReadonlyMap<string, readonly PickedRun[]>,
+  now: Instant,
+): Promise<Map<string, LockedKey>> {
+  const refs = [...byName].map(([key, [first]]) => ({ shard: (first as PickedRun).shard, key })).sort(byKey)
+  const locked = await lockKeys(tx, refs)
+  if (locked.length === refs.length) return new Map(locked.map((key) => [key.key, key]))
+  const held = new Set(locked.map(({ key }) => key))
+  const others = refs.filter(({ key }) => !held.has(key))
+  const existing = await existingKeys(tx, others)
+  const missing = others.filter(({ key }) => !existing.has(key))
+  if (missing.length > 0) {
+    const jobs = missing.map(({ key }) => byName.get(key)?.[0] as PickedRun)
+    const made = await makeKeyLimits(tx, limitsFrom(await definitionsOfKeys(tx, jobs), jobs), now)
+    locked.push(
+      ...(await lockKeys(
+        tx,
+        missing.filter(({ key }) => made.has(key)),
+      )),
+    )
+  }
+  return new Map(locked.sort(byKey).map((key) => [key.key, key]))
+}
+
+/** A job that says nothing of its key any more left runs that have one: nothing limits them. */
+function limitsFrom(
+  found: ReadonlyMap<string, { tenantId: number; definition: string }>,
+  jobs: readonly PickedRun[],
+): KeyLimit[] {
+  return jobs.flatMap(({ shard, jobId, key }) => {
+    const job = found.get(jobId)
+    if (job === undefined) return [{ shard, key, tenantId: 0, name: '', slots: undefined, rate: undefined }]
+    const { tenantId } = job
+    const limit = keyLimitOf(JSON.parse(job.definition) as Definition, { shard, tenantId, jobId })
+    return limit?.key === key ? [limit] : [{ shard, key, tenantId, name: '', slots: undefined, rate: undefined }]
+  })
+}
+
+function claimedRowOf(
+  row: KeyedRow,
+  { queueId, now, leaseUntils }: { queueId: number; now: Instant; leaseUntils: ReadonlyMap<string, Instant> },
+): Claimed {
+  const [limitKey, delivery, holder] = [row[14], row[15], row[16]]
+  const leaseUntil = leaseUntils.get(holder) ?? now
+  const claimed = claimedOf(row, { queueId, holder, now, leaseUntil, atMostOnce: isOnce(delivery) })
+  claimed.lease.limitKey = limitKey
+  return claimed
+}
+
+function raise(reached: Map<number, number>, { priority, turn }: PickedRun): void {
+  reached.set(priority, Math.max(turn, reached.get(priority) ?? turn))
+}
+
+function merged(lowest: ReadonlyMap<number, number>, left: readonly PickedRun[]): Map<number, number> {
+  const all = new Map(lowest)
+  for (const { priority, turn } of left) all.set(priority, Math.min(turn, all.get(priority) ?? turn))
+  return all
+}

@@ -1,0 +1,29 @@
+import { ids, numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+const READ = statement(
+  'definitions_of_keys',
+  `select u.job_id, coalesce(j.tenant_id, s.tenant_id), coalesce(j.definition, s.definition)
+   from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
+   left join lateral (
+     select j.tenant_id, j.definition from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j on true
+   left join lateral (
+     select s.tenant_id, s.definition from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
+)
+
+/** What the jobs of these runs say; jobs that are gone say nothing. */
+export async function definitionsOfKeys(
+  tx: Queryable,
+  runs: readonly { shard: number; jobId: string }[],
+): Promise<Map<string, { tenantId: number; definition: string }>> {
+  const rows = await tx.query<[string, number | null, string | null]>(READ, [
+    numbers(runs.map(({ shard }) => shard)),
+    ids(runs.map(({ jobId }) => jobId)),
+  ])
+  return new Map(
+    rows.flatMap(([jobId, tenantId, definition]) =>
+      tenantId === null || definition === null ? [] : [[jobId, { tenantId, definition }] as const],
+    ),
+  )
+}

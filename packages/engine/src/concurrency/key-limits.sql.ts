@@ -1,0 +1,157 @@
+import type { Definition } from '../job/definition.ts'
+import { limitKeyOf, limitNameOf } from '../job/flow-keys.ts'
+import { LIMIT_KIND } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { booleans, numbers, texts } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+import { ON_LIMIT } from './admission.ts'
+
+/**
+ * The limits of keys: rows of `limits`, kind 0. A row says what the last writer said; how many slots are taken is never in it,
+ * that is counted from live leases. Whoever claims holds the row from before the count until its commit. A row may vanish
+ * while nobody needs it: whoever claims makes it again from the definition of what it claims. `used_at` is when it was last
+ * used, or, while runs wait for the rate, when the last of those that have been given a time may start.
+ */
+
+const GIVEN = `with u as (
+     select * from unnest($1::smallint[], $2::bigint[], $3::int[], $4::text[], $5::boolean[], $6::int[], $7::smallint[], $8::boolean[], $9::int[], $10::bigint[],
+       $11::int[])
+       as u (shard, key, tenant_id, name, has_slots, max_running, on_limit, has_rate, rate_count, rate_period_ms, rate_burst)
+   )`
+const MAKE = `insert into belfry.limits (used_at, key, tenant_id, shard, kind, name, max_running, on_limit, rate_count, rate_period_ms, rate_burst)
+     select to_timestamp($12::float8 / 1000), u.key, u.tenant_id, u.shard, ${LIMIT_KIND.key}, u.name, u.max_running, u.on_limit, u.rate_count,
+       u.rate_period_ms, u.rate_burst
+     from u where not exists (
+       select from belfry.limits l where /*shards l*/ l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key offset 0)
+     on conflict do nothing returning key`
+/**
+ * Where the row says the same already nothing is written and nobody is waited for: most jobs of a key repeat what the first
+ * said. What somebody else is just making keeps what he says: who of the two was the last is nobody's to tell.
+ */
+const PUT = statement(
+  'put_key_limits',
+  `${GIVEN}, made as (
+     ${MAKE}
+   ), changed as (
+     update belfry.limits l set
+       max_running = case when d.has_slots then d.max_running else l.max_running end, on_limit = case when d.has_slots then d.on_limit else l.on_limit end,
+       rate_count = case when d.has_rate then d.rate_count else l.rate_count end,
+       rate_period_ms = case when d.has_rate then d.rate_period_ms else l.rate_period_ms end,
+       rate_burst = case when d.has_rate then d.rate_burst else l.rate_burst end
+     from (
+       select u.* from u cross join lateral (
+         select from belfry.limits l
+         where /*shards l*/ l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key
+           and ((u.has_slots and (l.max_running is distinct from u.max_running or l.on_limit <> u.on_limit))
+             or (u.has_rate and (l.rate_count is distinct from u.rate_count or l.rate_period_ms is distinct from u.rate_period_ms
+               or l.rate_burst is distinct from u.rate_burst))) limit 1) l) d
+     where /*shards l*/ l.shard = d.shard and l.kind = ${LIMIT_KIND.key} and l.key = d.key
+     returning l.key
+   )
+   select c.key from changed c`,
+)
+const MAKE_MISSING = statement('make_key_limits', `${GIVEN} ${MAKE}`)
+const EXISTING = statement(
+  'look_at_key_limits',
+  `select k.key from unnest($1::smallint[], $2::bigint[]) as k (shard, key) cross join lateral (
+     select from belfry.limits l where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key limit 1) l`,
+)
+const UNUSED = statement(
+  'lock_unused_keys',
+  `select l.shard, l.key from belfry.limits l
+   where l.kind = ${LIMIT_KIND.key} and (l.shard, l.kind, l.key) > ($1::smallint, ${LIMIT_KIND.key}::smallint, $2::bigint)
+     and l.used_at < to_timestamp($3::float8 / 1000) and l.rate_at < $3::float8 * 1000 and l.paused_at is null
+   order by l.shard, l.kind, l.key limit $4 for update skip locked`,
+)
+/** Sent while the rows are held: nobody claims by them meanwhile, and whoever did before is seen. */
+const PURGE = statement(
+  'purge_unused_keys',
+  `delete from belfry.limits l using unnest($1::smallint[], $2::bigint[]) as k (shard, key)
+   where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key
+     and not exists (select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key offset 0)`,
+)
+
+export interface KeyLimit {
+  shard: number
+  key: string
+  tenantId: number
+  /** What jobs call it; empty: it is the limit of one job. */
+  name: string
+  /** Undefined: nothing is said of it, and what the row says stays. Null: no limit. */
+  slots: { maxRunning: number | null; onLimit: number } | undefined
+  rate: { limit: number; periodMs: number; burst: number } | null | undefined
+}
+
+/** What a definition says about the limit of its job's runs; null: it has none. */
+export function keyLimitOf(
+  definition: Definition,
+  job: { shard: number; tenantId: number; jobId: string },
+): KeyLimit | null {
+  const key = limitKeyOf(definition, job.tenantId, job.jobId)
+  if (key === null) return null
+  const { concurrency, rateLimit } = definition
+  return {
+    ...{ shard: job.shard, key, tenantId: job.tenantId, name: limitNameOf(definition) ?? '' },
+    slots: concurrency && { maxRunning: concurrency.limit, onLimit: ON_LIMIT[concurrency.onLimit ?? 'wait'] },
+    rate: rateLimit && {
+      ...{ limit: rateLimit.limit, periodMs: rateLimit.periodMs, burst: rateLimit.burst ?? rateLimit.limit },
+    },
+  }
+}
+
+/** The last of each key counts. In the order in which rows are taken. */
+function valuesOf(limits: readonly KeyLimit[], now: Instant): unknown[] {
+  const last = [...new Map(limits.map((limit) => [limit.key, limit])).values()].sort(byKey)
+  return [
+    numbers(last.map(({ shard }) => shard)),
+    numbers(last.map(({ key }) => key)),
+    numbers(last.map(({ tenantId }) => tenantId)),
+    texts(last.map(({ name }) => name)),
+    booleans(last.map(({ slots }) => slots !== undefined)),
+    numbers(last.map(({ slots }) => slots?.maxRunning ?? null)),
+    numbers(last.map(({ slots }) => slots?.onLimit ?? ON_LIMIT.wait)),
+    booleans(last.map(({ rate }) => rate !== undefined)),
+    numbers(last.map(({ rate }) => rate?.limit ?? null)),
+    numbers(last.map(({ rate }) => rate?.periodMs ?? null)),
+    numbers(last.map(({ rate }) => rate?.burst ?? null)),
+    now,
+  ]
+}
+
+export const byKey = (a: { shard: number; key: string }, b: { shard: number; key: string }): number => {
+  if (a.shard !== b.shard) return a.shard - b.shard
+  const [one, other] = [BigInt(a.key), BigInt(b.key)]
+  return one < other ? -1 : one > other ? 1 : 0
+}
+
+/** Writes what jobs say of their keys; answers the keys whose row said something else before. */
+export async function putKeyLimits(tx: Queryable, limits: readonly KeyLimit[], now: Instant): Promise<string[]> {
+  if (limits.length === 0) return []
+  return (await tx.query<[string]>(PUT, valuesOf(limits, now))).flat()
+}
+
+/** Makes rows that are not there; answers the keys of those that were made, which this transaction holds. */
+export async function makeKeyLimits(tx: Queryable, limits: readonly KeyLimit[], now: Instant): Promise<Set<string>> {
+  return new Set((await tx.query<[string]>(MAKE_MISSING, valuesOf(limits, now))).flat())
+}
+
+export async function existingKeys(
+  tx: Queryable,
+  keys: readonly { shard: number; key: string }[],
+): Promise<Set<string>> {
+  const values = [numbers(keys.map(({ shard }) => shard)), numbers(keys.map(({ key }) => key))]
+  return new Set((await tx.query<[string]>(EXISTING, values)).flat())
+}
+
+/** One batch, after a position; answers where the next one begins, or null. Timers and dead letters make their key's row again. */
+export async function purgeKeyLimits(
+  tx: Queryable,
+  { after, usedBefore, limit }: { after: { shard: number; key: string }; usedBefore: Instant; limit: number },
+): Promise<{ shard: number; key: string } | null> {
+  const rows = await tx.query<[number, string]>(UNUSED, [after.shard, after.key, usedBefore, limit])
+  if (rows.length === 0) return null
+  await tx.execute(PURGE, [numbers(rows.map(([shard]) => shard)), numbers(rows.map(([, key]) => key))])
+  const last = rows.at(-1)
+  return rows.length < limit || last === undefined ? null : { shard: last[0], key: last[1] }
+}
