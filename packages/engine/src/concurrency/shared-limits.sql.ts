@@ -44,6 +44,10 @@ const OF_QUEUES = statement(
   'limits_of_queues',
   `select l.key, ${COLUMNS} from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = any($1::bigint[])`,
 )
+const OF_QUEUE = statement(
+  'limit_of_queue',
+  `select ${COLUMNS}, l.rate_at, l.used_at from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = $1`,
+)
 
 /** Which row it is. */
 export interface LimitRef {
@@ -84,7 +88,19 @@ const placeOf = ({ shard, kind, key }: LimitRef): [number, number, string] => [s
 export async function lockLimit(tx: Queryable, ref: LimitRef): Promise<HeldLimit | 'held' | 'none'> {
   const [row] = await tx.query<[...Columns, string, Instant]>(LOCK, placeOf(ref))
   if (row === undefined) return (await tx.query(EXISTS, placeOf(ref))).length > 0 ? 'held' : 'none'
-  return { ...limitsOf(row), rateAt: Number(row[4]), usedAt: row[5] }
+  return heldOf(row)
+}
+
+const heldOf = (row: [...Columns, string, Instant]): HeldLimit => ({
+  ...limitsOf(row),
+  rateAt: Number(row[4]),
+  usedAt: row[5],
+})
+
+/** To be looked at alone; null: the queue has no limit. */
+export async function readQueueLimit(db: Queryable, queueId: number): Promise<HeldLimit | null> {
+  const [row] = await db.query<[...Columns, string, Instant]>(OF_QUEUE, [queueId])
+  return row ? heldOf(row) : null
 }
 
 /** Remembers what has started; the row is held. */

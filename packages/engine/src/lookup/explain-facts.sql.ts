@@ -35,7 +35,7 @@ const FACTS = statement(
    )
    select job.version, job.status, job.one_off, job.updated_at, job.paused_at, job.pause_reason,
      json_build_object('schedule', job.definition -> 'schedule', 'jitterMs', job.definition -> 'jitterMs', 'maxRuns', job.definition -> 'maxRuns',
-       'url', job.definition #> '{http,url}', 'overlap', job.definition -> 'overlap'),
+       'follows', job.definition -> 'after' is not null, 'url', job.definition #> '{http,url}', 'overlap', job.definition -> 'overlap'),
      t.job_id is not null, t.nominal_at, t.due_at, t.jitter_ms, t.remaining_runs,
      (select q.name from belfry.queues q where q.id = t.queue_id),
      ${list(
@@ -163,7 +163,7 @@ export interface Facts {
   updatedAt: Instant
   pausedAt: Instant | null
   pauseReason: string | null
-  definition: TimeDefinition & { url: string | null }
+  definition: TimeDefinition & { url: string | null; follows: boolean }
   /** Null: the job has no future. */
   timer: {
     /** Null: it has not been planned yet. */

@@ -1,3 +1,4 @@
+import type { WaitsFor } from '../dependencies/waits-for.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { zoneOf } from '../schedule/zone.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
@@ -107,10 +108,16 @@ function waiting(found: Unsaid, at: string, time: Time): string {
       return `The job was to run at ${at}, but is paused ${byWhom(found.by, time)}; it runs when it is resumed.`
     case 'queue_paused':
       return `${run} is ready, but the queue ${waits.queue} is paused ${byWhom(waits.queuePause, time)}.`
+    case 'queue_limited':
+      return `${run} is ready, behind ${ahead}, but the queue ${waits.queue} ${waits.queueLimit}.`
+    case 'origin_limited':
+      return `${run} waits until ${time(waits.until)}: ${waits.after?.error ?? 'calls to its target are limited'}.`
     case 'circuit_open':
       return `${run} waits because calls to ${waits.circuit?.origin ?? 'its target'} fail (${waits.circuit?.reason ?? 'circuit_open'}); it is tried again at ${time(waits.until)}.`
     case 'blocked':
       return `${run} waits until the run ${waits.behind ?? 'before it'} has ended.`
+    case 'dependency':
+      return `${run} waits for ${jobsOf(waits.jobs)}.`
     case 'ready': {
       const expected = waits.expectedStartAt
       const soon = expected === null ? waits.expectedStartNote : `it is expected to start at ${time(expected)}`
@@ -123,6 +130,16 @@ function waiting(found: Unsaid, at: string, time: Time): string {
       return `${run} waits until ${time(waits.until)}, after attempt ${attempt} ${status === 'failed' ? `failed${failureClass === null ? '' : ` (${failureClass})`}` : `was ${status}`}.`
     }
   }
+}
+
+function jobsOf(waits: WaitsFor | null): string {
+  const { count, jobs } = waits ?? { count: 0, jobs: [] }
+  const failed = jobs.find(({ hasFailed }) => hasFailed)
+  const [first] = jobs
+  if (failed)
+    return `job ${failed.jobId}, which did not succeed: it goes on when that is retried, or when somebody runs it`
+  if (count === 1 && first) return `job ${first.jobId}`
+  return first ? `${count} jobs, one of them ${first.jobId}` : 'other jobs'
 }
 
 function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
@@ -139,7 +156,10 @@ function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
       return `it could not be started within the start deadline${run?.error ? ` (${shortened(run.error)})` : ''}`
     case 'superseded':
       return `a later time took its place before it could start${run ? whatCame(run, time) : ''}`
+    case 'dependency':
+      return run?.error ? shortened(run.error) : 'a job that it follows did not end as it waits for'
     case 'canceled':
+      if (by === null && run?.error) return `it was ${shortened(run.error)}`
       return `${by === null ? 'it was canceled' : whoDid(by)} before it started${run ? whatCame(run, time) : ''}`
     case 'dst_gap':
       return 'the clocks skip that time'
@@ -174,6 +194,8 @@ function never({ reason, rule, by }: Unsaid, time: Time): string {
       return 'the schedule of the job was over by then'
     case 'one_off':
       return 'the job runs once'
+    case 'dependency':
+      return 'the job follows others, and has no times of its own'
     default:
       return rule ?? 'the schedule does not fire then'
   }

@@ -96,6 +96,7 @@ function judgeLive(blank: Judgement, live: LiveRun, facts: Facts): Judgement {
     const behind = facts.alive.find(({ nominalAt }) => nominalAt !== live.nominalAt)?.nominalAt ?? null
     return { ...found, verdict: 'waiting', reason: 'blocked', behind }
   }
+  if (live.state === RUN_STATE.dependent) return { ...found, verdict: 'waiting', reason: 'dependency' }
   return { ...found, verdict: 'waiting', reason: waitsAfter(blank.attempts.at(-1)) }
 }
 
@@ -103,6 +104,7 @@ function waitsAfter(last: EndedAttempt | undefined): Reason {
   if (last === undefined || last.final) return 'redriven'
   if (last.failureClass === FAILURE_CLASS.circuit_open) return 'circuit_open'
   const outcome = nameOf(OUTCOME, last.outcome)
+  if (outcome === 'snoozed' && last.failureClass === FAILURE_CLASS.rate_limited) return 'origin_limited'
   return outcome === 'snoozed' || outcome === 'released' ? outcome : 'backoff'
 }
 
@@ -111,8 +113,9 @@ function judgeEnded(blank: Judgement): Judgement {
   const last = blank.attempts.at(-1) as EndedAttempt
   const wasPerformed = blank.attempts.some(({ number, outcome }) => number > 0 && outcome !== OUTCOME.skipped)
   if (wasPerformed) return { ...blank, verdict: 'ran', reason: null, dueAt: last.dueAt }
-  // Both are skipped, and were never begun; which of them it was is in the words of whoever ended it.
-  const unrun = last.error?.startsWith('superseded') ? 'superseded' : 'start_deadline'
+  // All of these are skipped, and were never begun; which of them it was is in the words of whoever ended it.
+  const words: Record<string, Reason> = { superseded: 'superseded', 'not needed': 'dependency' }
+  const unrun = words[last.error?.split(':')[0] ?? ''] ?? 'start_deadline'
   const reason = last.outcome === OUTCOME.canceled ? 'canceled' : unrun
   return { ...blank, verdict: 'skipped', reason, dueAt: last.dueAt, skip: { ...NO_SKIP, decidedAt: last.finishedAt } }
 }
@@ -134,6 +137,7 @@ function judgeUnrecorded(blank: Judgement, known: Known): Judgement {
   const { times } = blank.inForce
   if (times === null) {
     if (facts.timer === null) return { ...blank, nominalAt: null }
+    if (facts.definition.follows) return { ...never, nominalAt: null, reason: 'dependency' }
     return {
       ...blank,
       nominalAt: null,

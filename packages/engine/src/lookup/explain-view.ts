@@ -1,3 +1,4 @@
+import { readWaitsFor } from '../dependencies/waits-for.sql.ts'
 import { readCircuit } from '../executors/http/circuit-store.sql.ts'
 import { runIdOf, shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
@@ -37,7 +38,7 @@ export async function explanationsOf(
 ): Promise<Explanation[]> {
   const { db } = deps
   const shard = shardOfJob(jobId)
-  const [overlaps, cancels, queued, circuit, days] = await Promise.all([
+  const [overlaps, cancels, queued, circuit, days, waitsFor] = await Promise.all([
     overlappedWith(
       db,
       { shard, jobId },
@@ -49,18 +50,27 @@ export async function explanationsOf(
     queuedOf(deps, known.now, judgements),
     circuitOf(deps, known, judgements),
     dayNamesOf(deps, known, judgements),
+    judgements.some(isDependent) ? readWaitsFor(db, jobId) : null,
   ])
   return judgements.map((judged) => {
     const overlap = overlaps.get(judged.at)
     const by = cancels.get(judged.at) ?? judged.by
     const overlappedRun = overlap === undefined ? null : runIdOf(jobId, overlap)
     const waits = waitsOf(jobId, judged, queued.get(judged.at) ?? null, circuit)
-    const isPaused = judged.reason === 'ready' && waits?.queuePause != null
-    return explanationOf(jobId, { ...judged, by, reason: isPaused ? 'queue_paused' : judged.reason }, waits, {
+    if (waits !== null && isDependent(judged)) waits.jobs = waitsFor
+    return explanationOf(jobId, { ...judged, by, reason: readyReasonOf(judged, waits) }, waits, {
       overlapped: overlappedRun,
       dayName: days.get(judged.at) ?? null,
     })
   })
+}
+
+const isDependent = ({ verdict, reason }: Judgement): boolean => verdict === 'waiting' && reason === 'dependency'
+
+/** What keeps a ready run waiting besides those before it. */
+function readyReasonOf({ reason }: Judgement, waits: Waits | null): Judgement['reason'] {
+  if (reason !== 'ready') return reason
+  return waits?.queuePause != null ? 'queue_paused' : waits?.queueLimit != null ? 'queue_limited' : reason
 }
 
 /** A canceled job cancels its runs in the same instant; else somebody canceled the run alone, or emptied its queue. */
@@ -89,14 +99,14 @@ async function cancelsOf(
 }
 
 async function queuedOf(
-  { db, tenantId }: ExplainDeps,
+  { db, engineDb, tenantId }: ExplainDeps,
   now: Instant,
   judgements: readonly Judgement[],
 ): Promise<Map<Instant, ReadyWait>> {
   const found = new Map<Instant, ReadyWait>()
   const ready = judgements.filter(({ reason, live }) => reason === 'ready' && live !== null).slice(0, MAX_QUEUED)
   for (const { at, live } of ready) {
-    const wait = live && (await readReadyWait(db, tenantId, live, now))
+    const wait = live && (await readReadyWait({ db, engineDb }, tenantId, live, now))
     if (wait) found.set(at, wait)
   }
   return found
@@ -144,7 +154,9 @@ function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, cir
     expectedStartAt: dateOf(queued?.expectedStartAt ?? null),
     expectedStartNote: queued?.expectedStartNote ?? null,
     behind: behind === null ? null : runIdOf(jobId, behind),
+    jobs: null,
     queuePause: queued?.queuePause ?? null,
+    queueLimit: queued?.queueLimit ?? null,
     circuit: live === null ? null : circuit,
     after:
       last === undefined

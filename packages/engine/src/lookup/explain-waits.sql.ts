@@ -5,6 +5,7 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Doer } from './explanation.ts'
 import { MAX_SCANNED } from './page.ts'
+import { queueShortage } from './queue-shortage.sql.ts'
 
 /** Attempts that ended longer ago say nothing about how fast the queue goes now. */
 const LATELY_MS = 300_000
@@ -41,6 +42,7 @@ export interface ReadyWait {
   expectedStartAt: Instant | null
   expectedStartNote: string | null
   queuePause: Doer | null
+  queueLimit: string | null
 }
 
 type Row = [
@@ -54,7 +56,7 @@ type Row = [
 
 /** Where a ready run stands in its queue, and when its turn comes if the queue goes on as it did lately. */
 export async function readReadyWait(
-  db: Queryable,
+  { db, engineDb }: { db: Queryable; engineDb: Queryable },
   tenantId: number,
   { queueId, turn }: { queueId: number; turn: number },
   now: Instant,
@@ -62,6 +64,7 @@ export async function readReadyWait(
   const [row] = await db.query<Row>(READY, [tenantId, queueId, turn, now])
   if (row === undefined) return null
   const [ahead, ended, since, pausedAt, pauseReason, pausedBy] = row
+  const queueLimit = await queueShortage(engineDb, queueId, now)
   const isAheadComplete = ahead < MAX_SCANNED
   const note =
     pausedAt !== null
@@ -82,5 +85,6 @@ export async function readReadyWait(
       pausedAt === null
         ? null
         : { action: 'pause', actor: pausedBy ?? 'unknown', at: new Date(pausedAt), reason: pauseReason },
+    queueLimit,
   }
 }

@@ -1,3 +1,4 @@
+import type { WaitsFor } from '../dependencies/waits-for.sql.ts'
 import type { Cause, FailureClass, SkipReason } from '../job/states.ts'
 import type { WhyNot } from '../schedule/why-not.ts'
 import type { AttemptView, RunStatus } from './run-view.ts'
@@ -8,7 +9,7 @@ export type Verdict = 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | '
 export type Reason =
   | 'cancel_requested'
   | ('jitter' | 'not_promoted' | 'not_planned' | 'ready' | 'queue_paused' | 'job_paused' | 'circuit_open' | 'blocked')
-  | ('backoff' | 'snoozed' | 'released' | 'redriven')
+  | ('backoff' | 'snoozed' | 'released' | 'redriven' | 'queue_limited' | 'origin_limited')
   | SkipReason
   | WhyNot['rule']
   | ('max_runs' | 'one_off' | 'not_created' | 'canceled' | 'completed')
@@ -55,7 +56,11 @@ export interface Waits {
   expectedStartNote: string | null
   /** The run that must end first. */
   behind: string | null
+  /** The jobs that must end first: how many, and a few of them. */
+  jobs: WaitsFor | null
   queuePause: Doer | null
+  /** How the limit of its queue keeps it waiting, in words. */
+  queueLimit: string | null
   circuit: { origin: string; until: Date; reason: string } | null
   /** How the attempt before ended. */
   after: { attempt: number; status: string; failureClass: FailureClass | null; error: string | null } | null

@@ -61,6 +61,7 @@ const waits = Type.Object(
     expectedStartNote: maybeText('Why that is not known.'),
     behind: maybeText('The run that must end first.'),
     queuePause: doer('Who paused the queue.'),
+    queueLimit: nullable(Type.String({ description: 'How the limit of its queue keeps it waiting.' })),
     circuit: nullable(
       Type.Object(
         { origin: Type.String(), until: instant('When a call is tried again.'), reason: Type.String() },
@@ -109,7 +110,7 @@ export const explanation = Type.Object(
     reason: nullable(
       Type.String({
         description:
-          '`waiting`: jitter, not_promoted, not_planned, ready, queue_paused, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable.',
+          '`waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable.',
       }),
     ),
     sentence: Type.String({
