@@ -44,6 +44,10 @@ create table queues (
   kind         smallint,
   shared       boolean not null default false,
   pause_reason text,
+  paused_by    text,
+  max_depth    integer,
+  max_age_ms   bigint,
+  jitter_ms    integer,
   primary key (id),
   unique (tenant_id, name)
 );
@@ -51,6 +55,7 @@ create index queues_deleted on queues (deleted_at) where deleted_at IS NOT NULL;
 create index queues_for_http on queues (id) where kind = 1;
 create index queues_paused on queues (id) where paused_at IS NOT NULL;
 create index queues_shared on queues (name, id) where shared;
+create index queues_with_settings on queues (id) where max_depth IS NOT NULL OR max_age_ms IS NOT NULL OR jitter_ms IS NOT NULL;
 alter table queues enable row level security;
 create policy of_tenant on queues for select using ((shared OR (tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer)));
 
@@ -76,6 +81,7 @@ create table jobs (
   name         text,
   pause_reason text,
   definition   json not null,
+  paused_by    text,
   primary key (shard, id)
 );
 create index jobs_by_tenant on jobs (tenant_id, id) where tenant_id > 0;
@@ -94,6 +100,7 @@ create table specs (
   name         text,
   pause_reason text,
   definition   json not null,
+  paused_by    text,
   primary key (shard, job_id)
 ) partition by range (job_id);
 create index specs_by_tenant on specs (tenant_id, job_id) where tenant_id > 0;
@@ -173,6 +180,7 @@ create index runs_leased_of_key on runs (shard, limit_key) where state = 1 AND l
 create index runs_leased_of_origin on runs (origin_key) where state = 1 AND origin_key IS NOT NULL;
 create index runs_leased_of_queue on runs (queue_id) where state = 1 AND queue_id > 0;
 create index runs_limited on runs (shard, limit_key, nominal_at) where state = 4;
+create index runs_limited_of_queue on runs (queue_id) where state = 4;
 create index runs_of_key on runs (shard, limit_key, nominal_at) where limit_key IS NOT NULL;
 create index runs_of_worker on runs (holder) where state = 1 AND holder < 0;
 create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
@@ -259,6 +267,7 @@ create table keys (
   shard       smallint not null,
   kind        smallint not null,
   key         text not null,
+  others      uuid[],
   primary key (shard, tenant_id, kind, key)
 );
 alter table keys enable row level security;
@@ -506,6 +515,68 @@ create index limits_by_tenant on limits (tenant_id, kind, name);
 create index limits_of_queues on limits (key) where kind = 1;
 alter table limits enable row level security;
 create policy of_tenant on limits for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table edges (
+  child_nominal timestamptz(3),
+  parent        uuid not null,
+  child         uuid not null,
+  tenant_id     integer not null,
+  shard         smallint not null,
+  child_shard   smallint not null,
+  kind          smallint not null,
+  wanted        smallint not null,
+  on_failure    smallint not null,
+  state         smallint not null default 0,
+  primary key (shard, parent, child)
+) with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+create index edges_by_child on edges (child);
+alter table edges enable row level security;
+create policy of_tenant on edges for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table outbox (
+  nominal_at timestamptz(3) not null,
+  job_id     uuid not null,
+  number     integer not null,
+  shard      smallint not null,
+  outcome    smallint not null,
+  one_off    boolean not null,
+  primary key (shard, job_id, nominal_at, number)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0);
+
+create table batches (
+  created_at  timestamptz(3) not null,
+  finished_at timestamptz(3),
+  id          uuid not null,
+  on_finish   uuid,
+  tenant_id   integer not null,
+  total       integer not null,
+  succeeded   integer not null default 0,
+  failed      integer not null default 0,
+  canceled    integer not null default 0,
+  skipped     integer not null default 0,
+  shard       smallint not null,
+  name        text,
+  created_by  text,
+  primary key (shard, id)
+);
+create index batches_by_age on batches (created_at);
+alter table batches enable row level security;
+create policy of_tenant on batches for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
+
+create table pauses (
+  paused_at timestamptz(3) not null,
+  ended_at  timestamptz(3),
+  id        uuid not null,
+  tenant_id integer not null,
+  kind      smallint not null,
+  name      text not null,
+  paused_by text not null,
+  reason    text,
+  primary key (id),
+  unique (tenant_id, kind, name)
+);
+alter table pauses enable row level security;
+create policy of_tenant on pauses for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
 create view packed_runs with (security_invoker=true) as
  SELECT u.shard,

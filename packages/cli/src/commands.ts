@@ -29,6 +29,9 @@ import { migrate } from './commands/migrate.ts'
 import { freeOrigin } from './commands/origins/free.ts'
 import { limitOrigin } from './commands/origins/limit.ts'
 import { listOrigins } from './commands/origins/list.ts'
+import { listPauses } from './commands/pauses/list.ts'
+import { pause } from './commands/pauses/pause.ts'
+import { resume } from './commands/pauses/resume.ts'
 import { preview } from './commands/preview.ts'
 import { getQueue } from './commands/queues/get.ts'
 import { limitQueue } from './commands/queues/limit.ts'
@@ -76,6 +79,9 @@ export const COMMANDS: readonly Command[] = [
   listQueues,
   getQueue,
   limitQueue,
+  pause,
+  resume,
+  listPauses,
   listOrigins,
   limitOrigin,
   freeOrigin,

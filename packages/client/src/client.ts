@@ -7,6 +7,7 @@ import { Jobs } from './resources/jobs.ts'
 import { Leases } from './resources/leases.ts'
 import { Nodes } from './resources/nodes.ts'
 import { Origins } from './resources/origins.ts'
+import { Pauses } from './resources/pauses.ts'
 import { Payloads } from './resources/payloads.ts'
 import { Queues } from './resources/queues.ts'
 import { Runs } from './resources/runs.ts'
@@ -31,6 +32,7 @@ export class BelfryClient {
   readonly runs: Runs
   readonly backfills: Backfills
   readonly queues: Queues
+  readonly pauses: Pauses
   readonly calendars: Calendars
   readonly deadLetters: DeadLetters
   readonly payloads: Payloads
@@ -52,6 +54,7 @@ export class BelfryClient {
     this.runs = new Runs(transport)
     this.backfills = new Backfills(transport)
     this.queues = new Queues(transport)
+    this.pauses = new Pauses(transport)
     this.calendars = new Calendars(transport)
     this.deadLetters = new DeadLetters(transport)
     this.payloads = new Payloads(transport)

@@ -243,16 +243,16 @@ export interface BatchJob {
   delivery?: 'at_least_once' | 'at_most_once'
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
-  /** The same request with the same key makes one job only. Also as header. */
-  idempotencyKey?: string
-  /** How long the key is remembered; default 24 h. */
-  idempotencyTtl?: string
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
   unique?: {
     key: string
     while?: 'queued' | 'active' | 'both'
     onConflict?: 'keep' | 'replace' | 'reject'
   }
+  /** The same request with the same key makes one job only. Also as header. */
+  idempotencyKey?: string
+  /** How long the key is remembered; default 24 h. */
+  idempotencyTtl?: string
 }
 
 export interface Calendar {
@@ -528,7 +528,7 @@ export interface Explanation {
   timezone: string
   /** What became of it, or will. */
   verdict: 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
-  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
+  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
   reason: string | null
   /** All of it in one sentence, for a person. */
   sentence: string
@@ -601,6 +601,8 @@ export interface Explanation {
       /** What they said why. */
       reason: string | null
     } | null
+    /** How the limit of its queue keeps it waiting. */
+    queueLimit: string | null
     /** The circuit of its target that is open. */
     circuit: {
       origin: string
@@ -932,16 +934,16 @@ export interface JobInput {
   delivery?: 'at_least_once' | 'at_most_once'
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
-  /** The same request with the same key makes one job only. Also as header. */
-  idempotencyKey?: string
-  /** How long the key is remembered; default 24 h. */
-  idempotencyTtl?: string
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
   unique?: {
     key: string
     while?: 'queued' | 'active' | 'both'
     onConflict?: 'keep' | 'replace' | 'reject'
   }
+  /** The same request with the same key makes one job only. Also as header. */
+  idempotencyKey?: string
+  /** How long the key is remembered; default 24 h. */
+  idempotencyTtl?: string
 }
 
 /** The fields that change; null takes one away. A new time replaces the old one. */
@@ -1033,6 +1035,12 @@ export interface JobPatch {
   delivery?: 'at_least_once' | 'at_most_once'
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
+  /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
+  unique?: {
+    key: string
+    while?: 'queued' | 'active' | 'both'
+    onConflict?: 'keep' | 'replace' | 'reject'
+  }
 }
 
 export interface Leased {
@@ -1188,6 +1196,12 @@ export interface NamedJobInput {
   delivery?: 'at_least_once' | 'at_most_once'
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
+  /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
+  unique?: {
+    key: string
+    while?: 'queued' | 'active' | 'both'
+    onConflict?: 'keep' | 'replace' | 'reject'
+  }
 }
 
 export interface Node {
@@ -1214,6 +1228,31 @@ export interface Origin {
     /** How many may start at once; as many as `limit`. */
     burst: number
   } | null
+}
+
+export interface Pause {
+  /** For `DELETE /v1/pauses/{id}`; null for a queue, which is resumed by its name. */
+  id: string | null
+  /** tenant, key, origin or queue. */
+  kind: string
+  /** The key, origin or queue; null for the tenant. */
+  name: string | null
+  /** Since when nothing of it is started. */
+  pausedAt: string
+  /** Who paused it: an API key's prefix, or a program. */
+  pausedBy: string | null
+  reason: string | null
+}
+
+/** Exactly one of `tenant`, `key` and `origin`. */
+export interface PauseInput {
+  /** All that the tenant has. */
+  tenant?: true
+  /** Runs of jobs that name this key in `concurrency` or `rateLimit`. */
+  key?: string
+  /** Calls to this scheme, host and port. */
+  origin?: string
+  reason?: string
 }
 
 export interface Preview {
@@ -1327,6 +1366,16 @@ export interface Queue {
   /** Since when nothing of it is started. */
   pausedAt: string | null
   pauseReason: string | null
+  /** Who paused it. */
+  pausedBy: string | null
+  /** So many runs may wait to be started; null: any number. */
+  maxDepth: number | null
+  /** So long the next of them may have waited; null: any time. */
+  maxAgeMs: number | null
+  defaults: {
+    /** What recurring jobs are spread over. */
+    jitterMs: number | null
+  }
   /** How many runs may be under way at a time, on all nodes and workers together. null: no limit. */
   maxRunning: number | null
   /** How many runs may start in a period, evenly, up to `burst` of them at once. null: no limit. */
@@ -2136,6 +2185,14 @@ export interface PutQueuesByQueue {
       /** How many may start at once; as many as `limit`. */
       burst?: number
     } | null
+    /** Creates are refused while this many runs wait to be started. */
+    maxDepth?: number | null
+    /** Creates are refused while the next run has waited for longer. */
+    maxAge?: string | null
+    defaults?: {
+      /** What recurring jobs are spread over that say nothing themselves, up to a minute. */
+      jitter?: string | null
+    }
   }
   response: Queue
 }
@@ -2194,6 +2251,27 @@ export interface GetQueuesByQueueScale {
     perWorker?: number
   }
   response: Scale
+}
+
+/** `GET /v1/pauses`: List what is paused: the tenant, keys, origins and queues. Paused jobs are among the jobs: `GET /v1/jobs?status=paused`. */
+export interface GetPauses {
+  response: {
+    items: Pause[]
+  }
+}
+
+/** `POST /v1/pauses`: Start nothing of a tenant, a key or an origin until the pause ends. Effective on all nodes within a second. Runs under way go on; times still come, and their runs wait, uncounted, without holding up others. What is paused already is answered as it is, with 200. */
+export interface PostPauses {
+  body: PauseInput
+  response: Pause
+}
+
+/** `DELETE /v1/pauses/{id}`: End a pause: its runs come back one after the other. */
+export interface DeletePausesById {
+  path: {
+    id: string
+  }
+  response: undefined
 }
 
 /** `GET /v1/calendars`: List calendars. By name, without their days. */
@@ -2743,6 +2821,9 @@ export interface Operations {
   'POST /v1/queues/{queue}/resume': PostQueuesByQueueResume
   'POST /v1/queues/{queue}/purge': PostQueuesByQueuePurge
   'GET /v1/queues/{queue}/scale': GetQueuesByQueueScale
+  'GET /v1/pauses': GetPauses
+  'POST /v1/pauses': PostPauses
+  'DELETE /v1/pauses/{id}': DeletePausesById
   'GET /v1/calendars': GetCalendars
   'GET /v1/calendars/{name}': GetCalendarsByName
   'DELETE /v1/calendars/{name}': DeleteCalendarsByName

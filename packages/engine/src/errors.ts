@@ -20,6 +20,7 @@ export const ERRORS = {
   version_mismatch: { status: 412, title: 'It has been changed meanwhile' },
   rate_limited: { status: 429, title: 'Too many requests' },
   quota_exceeded: { status: 429, title: 'A quota of the tenant is used up' },
+  queue_full: { status: 429, title: 'Too much waits in the queue' },
   queue_kind: { status: 409, title: 'The queue is of the other kind' },
   calendar_in_use: { status: 409, title: 'Jobs still name the calendar' },
   not_empty: { status: 409, title: 'It still holds something' },
@@ -56,12 +57,19 @@ export class BelfryError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly complaints: readonly Complaint[]
+  /** When it may be tried again, where that can be said. */
+  readonly retryAfterSeconds: number | null
 
-  constructor(code: ErrorCode, message: string, details: { complaints?: readonly Complaint[]; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: { complaints?: readonly Complaint[]; cause?: unknown; retryAfterSeconds?: number } = {},
+  ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.code = code
     this.status = ERRORS[code].status
     this.complaints = details.complaints ?? []
+    this.retryAfterSeconds = details.retryAfterSeconds ?? null
   }
 }
 

@@ -4,11 +4,14 @@ import { Circuits } from './executors/http/circuits.ts'
 import type { HttpDeps } from './executors/http/http-call.ts'
 import { httpDeps } from './executors/http/http-deps.ts'
 import { HttpExecutor, type HttpSettings } from './executors/http/http-executor.ts'
+import { OriginLimits } from './executors/http/origin-limits.ts'
 import type { Definitions } from './leases/definitions.sql.ts'
 import type { Receipts } from './leases/receipts.sql.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
+import type { Step } from './runtime/loop.ts'
 import type { Random } from './runtime/random.ts'
+import type { Paused } from './shards/paused.ts'
 import type { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database } from './store/database.ts'
 import { Payloads } from './vault/payloads.sql.ts'
@@ -27,6 +30,7 @@ interface HttpSideDeps {
   receipts: Receipts
   wakeups: Wakeups
   stopping: AbortSignal
+  paused: Paused
   vaultKey: Uint8Array
   allowPrivateTargets: boolean
   publicUrl(): string
@@ -43,8 +47,11 @@ export class HttpSide {
   readonly signingKeys: SigningKeys
   readonly payloads: Payloads
   readonly circuits: Circuits
+  readonly limits: OriginLimits
   readonly callbacks: Callbacks
   readonly executor: HttpExecutor
+  /** What it does by itself, by name. */
+  readonly steps: readonly (readonly [string, Step])[]
   readonly #clock: Clock
   readonly #http: HttpDeps
 
@@ -56,10 +63,15 @@ export class HttpSide {
     this.signingKeys = new SigningKeys({ ...deps, vault })
     this.payloads = new Payloads({ ...deps, vault, limitOf: deps.payloadLimit })
     this.circuits = new Circuits(deps, settings.circuits)
+    this.limits = new OriginLimits(deps)
+    this.steps = [
+      ['circuits', this.circuits],
+      ['origin limits', this.limits],
+    ]
     this.callbacks = new Callbacks(deps)
-    const { secrets, signingKeys, payloads, circuits, callbacks } = this
+    const { secrets, signingKeys, payloads, circuits, limits, callbacks } = this
     this.#http = httpDeps({ ...deps, secrets, signingKeys, payloads })
-    this.executor = new HttpExecutor({ ...deps, circuits, callbacks, http: this.#http }, settings)
+    this.executor = new HttpExecutor({ ...deps, circuits, limits, callbacks, http: this.#http }, settings)
   }
 
   /** Removes payloads that nobody uses any more, and circuits that nobody calls. */

@@ -8,12 +8,17 @@ import { QUEUE_KIND, type QueueKind } from './job/states.ts'
 import type { Page, PageRequest } from './lookup/page.ts'
 import { findQueue, getQueue, listQueues, type QueueKindName, type QueueView } from './lookup/queues.sql.ts'
 import { isQueueInUse, lockQueue, type QueueRow, writeQueue } from './shards/queue-rows.sql.ts'
+import { type QueueSettingsInput, readQueueSettings } from './shards/read-queue-settings.ts'
 import type { Transaction } from './store/database.ts'
 import { readReason } from './tenant-jobs.ts'
 import { checkLimits, limitQueue } from './tenant-queue-limits.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
 const PURGE_BATCH = 1_000
+const NOT_PAUSED = { pausedAt: null, pauseReason: null, pausedBy: null }
+
+/** What is left out stays as it is. */
+export type QueueInput = { kind?: QueueKindName } & LimitsInput & QueueSettingsInput
 
 /**
  * A tenant's queues. A queue that all tenants share is shown, with the counts of one's own runs; only an operator may
@@ -42,18 +47,24 @@ export class TenantQueues {
   }
 
   /** Makes the queue if there is none. Its kind is decided here or by its first use, and stays. Limits that are left out stay. */
-  async put(name: string, options: { kind?: QueueKindName } & LimitsInput = {}): Promise<void> {
+  async put(name: string, options: QueueInput = {}): Promise<void> {
     const { engine, caller } = this.#scope
     const { maxRunning, rateLimit } = options
     const complaints = new Complaints()
     readWord(complaints, 'queue', name)
     const kind = options.kind === undefined ? undefined : readKind(complaints, options.kind)
     checkLimits(complaints, options)
+    const settings = readQueueSettings(complaints, options)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
     if (kind !== undefined) await engine.registry.queueId(caller.tenantId, name, kind)
     else if ((await findQueue(this.#scope.fresh, caller.tenantId, name)) === null)
       await engine.registry.nameQueue(caller.tenantId, name)
     if (maxRunning !== undefined || rateLimit !== undefined) await limitQueue(this.#scope, name, options)
+    if (Object.keys(settings).length === 0) return
+    await this.#change(name, async (_tx, queue) => {
+      const next = { ...queue, ...settings }
+      return isSame(next, queue) ? null : { action: 'set', queue: next }
+    })
   }
 
   /** Nothing of the queue is started until it is resumed; what has begun goes on. Other nodes know within a second. */
@@ -62,14 +73,15 @@ export class TenantQueues {
     const reason = readReason(options)
     await this.#change(name, async (_tx, queue) => {
       if (queue.pausedAt !== null) return null
-      return { action: 'pause', queue: { ...queue, pausedAt: clock.now(), pauseReason: reason } }
+      const paused = { pausedAt: clock.now(), pauseReason: reason, pausedBy: this.#scope.caller.actor }
+      return { action: 'pause', queue: { ...queue, ...paused } }
     })
   }
 
   async resume(name: string): Promise<void> {
     await this.#change(name, async (_tx, queue) => {
       if (queue.pausedAt === null) return null
-      return { action: 'resume', queue: { ...queue, pausedAt: null, pauseReason: null } }
+      return { action: 'resume', queue: { ...queue, ...NOT_PAUSED } }
     })
   }
 
@@ -102,7 +114,7 @@ export class TenantQueues {
       if (await isQueueInUse(tx, caller.tenantId, queue.id))
         throw new BelfryError('not_empty', `the queue "${name}" still has runs, or jobs that name it`)
       await removeLimit(tx, queueLimitRef(queue.id, engine.shards))
-      const fresh = { ...queue, kind: null, pausedAt: null, pauseReason: null }
+      const fresh = { ...queue, kind: null, ...NOT_PAUSED, maxDepth: null, maxAgeMs: null, jitterMs: null }
       return { action: 'delete', queue: fresh, deletedAt: engine.clock.now() }
     })
   }
@@ -155,8 +167,13 @@ function readKind(complaints: Complaints, value: unknown): QueueKind | undefined
   return kind === undefined ? undefined : QUEUE_KIND[kind]
 }
 
-const shown = ({ kind, pausedAt, pauseReason }: QueueRow): unknown => ({
+const shown = ({ kind, pausedAt, pauseReason, maxDepth, maxAgeMs, jitterMs }: QueueRow): unknown => ({
   kind,
   pausedAt: pausedAt === null ? null : new Date(pausedAt).toISOString(),
   pauseReason,
+  maxDepth,
+  maxAgeMs,
+  jitterMs,
 })
+
+const isSame = (one: QueueRow, other: QueueRow): boolean => JSON.stringify(shown(one)) === JSON.stringify(shown(other))

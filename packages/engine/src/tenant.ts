@@ -1,8 +1,11 @@
 import { TenantBackfills } from './tenant-backfills.ts'
+import { TenantBatches } from './tenant-batches.ts'
 import { TenantCalendars } from './tenant-calendars.ts'
 import { TenantDeadLetters } from './tenant-dead-letters.ts'
 import { TenantForecast } from './tenant-forecast.ts'
 import { TenantJobs } from './tenant-jobs.ts'
+import { TenantOrigins } from './tenant-origins.ts'
+import { TenantPauses } from './tenant-pauses.ts'
 import { TenantQueues } from './tenant-queues.ts'
 import { TenantRuns } from './tenant-runs.ts'
 import type { TenantScope } from './tenant-scope.ts'
@@ -19,7 +22,10 @@ export class Tenant {
   readonly runs: TenantRuns
   readonly deadLetters: TenantDeadLetters
   readonly backfills: TenantBackfills
+  readonly batches: TenantBatches
   readonly queues: TenantQueues
+  readonly pauses: TenantPauses
+  readonly origins: TenantOrigins
   readonly payloads: TenantPayloads
   readonly calendars: TenantCalendars
   readonly secrets: TenantSecrets
@@ -34,7 +40,10 @@ export class Tenant {
     this.runs = new TenantRuns(scope)
     this.deadLetters = new TenantDeadLetters(scope)
     this.backfills = new TenantBackfills(scope)
+    this.batches = new TenantBatches(scope)
     this.queues = new TenantQueues(scope)
+    this.pauses = new TenantPauses(scope)
+    this.origins = new TenantOrigins(scope)
     this.payloads = new TenantPayloads(scope)
     this.calendars = new TenantCalendars(scope)
     this.secrets = new TenantSecrets(scope)

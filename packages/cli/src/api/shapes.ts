@@ -50,6 +50,15 @@ export interface Origin extends Limits {
   origin: string
 }
 
+export interface Pause {
+  id: string | null
+  kind: string
+  name: string | null
+  pausedAt: string
+  pausedBy: string | null
+  reason: string | null
+}
+
 export interface Calendar {
   name: string
   dayCount: number

@@ -7,12 +7,16 @@ import { agesFrom, type Lease } from '../leases/lease.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
+import type { Random } from '../runtime/random.ts'
+import { PAUSE_KIND, type Paused, pauseError } from '../shards/paused.ts'
 
 interface StartableDeps {
   clock: Clock
   logger: Logger
   definitions: Definitions
   stopping: AbortSignal
+  random: Random
+  paused: Paused
   end(finish: Finish): void
 }
 
@@ -38,6 +42,10 @@ export class Startable {
     }
     const now = clock.now()
     return leases.filter((lease): lease is DefinedLease => {
+      if (this.#deps.paused.hasTenant(lease.tenantId)) {
+        end(this.#heldOf(lease, now))
+        return false
+      }
       if (lease.definition === null) {
         end(
           endOf(lease, now, { outcome: OUTCOME.canceled, failureClass: 'canceled', error: 'the job no longer exists' }),
@@ -55,6 +63,12 @@ export class Startable {
       end(endOf(lease, now, late))
       return false
     })
+  }
+
+  /** Its tenant is paused: it waits aside, uncounted, so that it is in nobody's way. */
+  #heldOf(lease: Lease, now: Instant): GoesOn {
+    const error = pauseError({ kind: PAUSE_KIND.tenant, name: '' })
+    return { ...releaseOf(lease, now), nextDueAt: this.#deps.paused.returnAt(now, this.#deps.random), error }
   }
 
   async #define(leases: Lease[]): Promise<boolean> {

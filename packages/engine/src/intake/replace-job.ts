@@ -103,6 +103,7 @@ function whyNot(job: JobRow, before: Definition, after: Definition, kind: 'recur
   if (job.oneOff !== (kind === 'one-off'))
     return kind === 'one-off' ? 'a recurring job cannot become a one-off' : 'a one-off cannot become recurring'
   if ((before.name ?? null) !== (after.name ?? null)) return 'a job that replaces another has its name'
+  if (before.after !== undefined || after.after !== undefined) return 'a job that waits for others is not replaced'
   const limit = limitNameOf(after)
   // The key of a limit decides the shard, which stands in the id.
   if (limit !== null && limit !== limitNameOf(before)) return 'a job that replaces another has its concurrency key'

@@ -8,7 +8,8 @@ import { statement } from '../store/statement.ts'
 import { dateOf } from './job-view.ts'
 import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './page.ts'
 
-const COLUMNS = 'q.id, q.name, q.kind, q.shared, q.created_at, q.paused_at, q.pause_reason'
+const COLUMNS =
+  'q.id, q.name, q.kind, q.shared, q.created_at, q.paused_at, q.pause_reason, q.paused_by, q.max_depth, q.max_age_ms::float8, q.jitter_ms'
 
 /** A tenant's own and the shared ones; of two that have the same name, the tenant's own. */
 const LIST = statement(
@@ -53,6 +54,13 @@ export interface QueueView extends LimitsView {
   paused: boolean
   pausedAt: Date | null
   pauseReason: string | null
+  /** Who paused it; null: it is not, or nobody wrote it down then. */
+  pausedBy: string | null
+  /** Creates are refused while more runs wait to be started, or the next has waited for longer; null: never. */
+  maxDepth: number | null
+  maxAgeMs: number | null
+  /** For jobs that say nothing themselves. */
+  defaults: { jitterMs: number | null }
   createdAt: Date
   depth: QueueDepth
   /** How long the oldest ready run has been due. */
@@ -67,6 +75,10 @@ type QueueColumns = readonly [
   createdAt: Instant,
   pausedAt: Instant | null,
   pauseReason: string | null,
+  pausedBy: string | null,
+  maxDepth: number | null,
+  maxAgeMs: number | null,
+  jitterMs: number | null,
 ]
 
 /** Runs that are counted: of all queues at once, and for one queue. */
@@ -131,27 +143,33 @@ async function withDepth(
     ),
   ])
   const isComplete = (rows[0]?.[4] ?? 0) < counted
-  return queues.map(([id, name, kind, shared, createdAt, pausedAt, pauseReason]) => {
-    const own = rows.filter(([queueId]) => queueId === id)
-    const countOf = (...states: number[]) =>
-      own.reduce((sum, [, state, count]) => (states.includes(state) ? sum + count : sum), 0)
-    const oldest = own.find(([, state]) => state === RUN_STATE.ready)?.[3]
-    return {
-      name,
-      kind: kind === null ? null : (nameOf(QUEUE_KIND, kind) ?? null),
-      shared,
-      paused: pausedAt !== null,
-      pausedAt: dateOf(pausedAt),
-      pauseReason,
-      ...limitsView(limits.get(id) ?? NO_LIMITS),
-      createdAt: new Date(createdAt),
-      depth: {
-        ready: countOf(RUN_STATE.ready),
-        running: countOf(RUN_STATE.leased),
-        waiting: countOf(RUN_STATE.waiting, RUN_STATE.blocked, RUN_STATE.limited, RUN_STATE.dependent),
-        isComplete,
-      },
-      oldestReadyMs: oldest === undefined ? null : Math.max(0, now - oldest),
-    }
-  })
+  return queues.map(
+    ([id, name, kind, shared, createdAt, pausedAt, pauseReason, pausedBy, maxDepth, maxAgeMs, jitterMs]) => {
+      const own = rows.filter(([queueId]) => queueId === id)
+      const countOf = (...states: number[]) =>
+        own.reduce((sum, [, state, count]) => (states.includes(state) ? sum + count : sum), 0)
+      const oldest = own.find(([, state]) => state === RUN_STATE.ready)?.[3]
+      return {
+        name,
+        kind: kind === null ? null : (nameOf(QUEUE_KIND, kind) ?? null),
+        shared,
+        paused: pausedAt !== null,
+        pausedAt: dateOf(pausedAt),
+        pauseReason,
+        pausedBy,
+        maxDepth,
+        maxAgeMs,
+        defaults: { jitterMs },
+        ...limitsView(limits.get(id) ?? NO_LIMITS),
+        createdAt: new Date(createdAt),
+        depth: {
+          ready: countOf(RUN_STATE.ready),
+          running: countOf(RUN_STATE.leased),
+          waiting: countOf(RUN_STATE.waiting, RUN_STATE.blocked, RUN_STATE.limited, RUN_STATE.dependent),
+          isComplete,
+        },
+        oldestReadyMs: oldest === undefined ? null : Math.max(0, now - oldest),
+      }
+    },
+  )
 }

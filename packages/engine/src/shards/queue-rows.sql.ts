@@ -4,12 +4,14 @@ import { statement } from '../store/statement.ts'
 
 const LOCK = statement(
   'lock_queue',
-  `select q.id, q.kind, q.paused_at, q.pause_reason from belfry.queues q
+  `select q.id, q.kind, q.paused_at, q.pause_reason, q.paused_by, q.max_depth, q.max_age_ms::float8, q.jitter_ms from belfry.queues q
    where q.tenant_id = $1 and q.name = $2 and q.deleted_at is null for update`,
 )
 const WRITE = statement(
   'write_queue',
-  `update belfry.queues q set kind = $2, paused_at = to_timestamp($3::float8 / 1000), pause_reason = $4, deleted_at = to_timestamp($5::float8 / 1000) where q.id = $1`,
+  `update belfry.queues q set kind = $2, paused_at = to_timestamp($3::float8 / 1000), pause_reason = $4, deleted_at = to_timestamp($5::float8 / 1000), paused_by = $6,
+     max_depth = $7, max_age_ms = $8::float8::bigint, jitter_ms = $9
+   where q.id = $1`,
 )
 /** Whether anything still names the queue: a run in flight, or one of the newest jobs. Rarely asked, so it may walk the runs. */
 const IN_USE = statement(
@@ -30,18 +32,26 @@ export interface QueueRow {
   kind: number | null
   pausedAt: Instant | null
   pauseReason: string | null
+  pausedBy: string | null
+  /** Null: no limit. */
+  maxDepth: number | null
+  maxAgeMs: number | null
+  /** What recurring jobs are spread over that say nothing themselves. */
+  jitterMs: number | null
 }
 
 /** Null: the tenant has no such queue of its own. */
 export async function lockQueue(tx: Queryable, tenantId: number, name: string): Promise<QueueRow | null> {
-  const [row] = await tx.query<[number, number | null, Instant | null, string | null]>(LOCK, [tenantId, name])
+  type Row = [number, number | null, Instant | null, string | null, string | null, ...(number | null)[]]
+  const [row] = await tx.query<Row>(LOCK, [tenantId, name])
   if (row === undefined) return null
-  const [id, kind, pausedAt, pauseReason] = row
-  return { id, kind, pausedAt, pauseReason }
+  const [id, kind, pausedAt, pauseReason, pausedBy, maxDepth = null, maxAgeMs = null, jitterMs = null] = row
+  return { id, kind, pausedAt, pauseReason, pausedBy, maxDepth, maxAgeMs, jitterMs }
 }
 
 export async function writeQueue(tx: Queryable, queue: QueueRow, deletedAt: Instant | null = null): Promise<void> {
-  await tx.execute(WRITE, [queue.id, queue.kind, queue.pausedAt, queue.pauseReason, deletedAt])
+  const { id, kind, pausedAt, pauseReason, pausedBy, maxDepth, maxAgeMs, jitterMs } = queue
+  await tx.execute(WRITE, [id, kind, pausedAt, pauseReason, deletedAt, pausedBy, maxDepth, maxAgeMs, jitterMs])
 }
 
 export async function isQueueInUse(tx: Queryable, tenantId: number, queueId: number): Promise<boolean> {

@@ -87,7 +87,8 @@ const DELETE = statement(
    secrets as (delete from belfry.secrets s where s.tenant_id = $1),
    signing_keys as (delete from belfry.signing_keys s where s.tenant_id = $1),
    calendars as (delete from belfry.calendars c where c.tenant_id = $1),
-   circuits as (delete from belfry.circuits c where c.tenant_id = $1)
+   circuits as (delete from belfry.circuits c where c.tenant_id = $1),
+   pauses as (delete from belfry.pauses p where p.tenant_id = $1)
    delete from belfry.tenants t where t.id = $1`,
 )
 

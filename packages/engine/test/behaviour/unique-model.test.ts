@@ -82,8 +82,8 @@ test.each([1, 2, 3])(
         if (job === undefined) return
         const how = pick(['well', 'ill'] as const)
         ends.get(job.jobId)?.(how)
-        await new Promise((resolve) => setImmediate(resolve))
-        await kit.engine.handlers.settled()
+        const alive = () => query('select from runs where job_id = $1', [job.jobId])
+        await expect.poll(alive, { interval: 2, timeout: 10_000 }).toEqual([])
         job.state = how === 'well' ? 'ended' : 'dead'
       },
       cancel: async () => {

@@ -18,6 +18,7 @@ import { jobRoutes } from './jobs.ts'
 import { leaseRoutes } from './leases.ts'
 import { nodeRoutes } from './nodes.ts'
 import { originRoutes } from './origins.ts'
+import { pauseRoutes } from './pauses.ts'
 import { payloadRoutes } from './payloads.ts'
 import { queueScaleRoutes } from './queue-scale.ts'
 import { queueRoutes } from './queues.ts'
@@ -51,6 +52,7 @@ export function allRoutes(app: App, { limiter, clock, service }: RouteDeps): voi
   deadLetterRoutes(app)
   queueRoutes(app)
   queueScaleRoutes(app)
+  pauseRoutes(app)
   calendarRoutes(app)
   leaseRoutes(app, service)
   workerRoutes(app)

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { App } from '../app.ts'
 import { limitFields } from '../schemas/limits.ts'
 import { noContent, pageOf, pageQuery } from '../schemas/page.ts'
-import { pauseBody, queue, queueKind, queueName } from '../schemas/queue.ts'
+import { pauseBody, queue, queueKind, queueName, queueSettings } from '../schemas/queue.ts'
 import { optionalBody } from '../validation.ts'
 
 const tags = ['Queues']
@@ -35,8 +35,14 @@ export function queueRoutes(app: App): void {
           'Limits count from the answer on, on all nodes and workers together: what is under way stays, and nothing more is started until there is room. One that is left out stays as it is; null takes it away. Only an operator may limit a shared queue.',
         params,
         body: Type.Object(
-          { kind: Type.Optional(queueKind), ...limitFields },
-          { additionalProperties: false, examples: [{ maxRunning: 20, rateLimit: { limit: 100, period: 'PT1S' } }] },
+          { kind: Type.Optional(queueKind), ...limitFields, ...queueSettings },
+          {
+            additionalProperties: false,
+            examples: [
+              { maxRunning: 20, rateLimit: { limit: 100, period: 'PT1S' } },
+              { maxDepth: 10_000, maxAge: 'PT5M' },
+            ],
+          },
         ),
         response: { 200: queue },
       },

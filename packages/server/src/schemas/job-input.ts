@@ -74,6 +74,21 @@ const DEFINITION = {
       examples: [{ team: 'growth' }],
     }),
   ),
+  unique: Type.Optional(
+    Type.Object(
+      {
+        key: Type.String({ minLength: 1, maxLength: 256 }),
+        while: Type.Optional(Type.Enum(['queued', 'active', 'both'])),
+        onConflict: Type.Optional(Type.Enum(['keep', 'replace', 'reject'])),
+      },
+      {
+        additionalProperties: false,
+        description:
+          'While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409).',
+        examples: [{ key: 'reindex-42', while: 'queued', onConflict: 'replace' }],
+      },
+    ),
+  ),
 }
 
 const NAME = {
@@ -90,21 +105,6 @@ const NAME = {
 const KEY = {
   idempotencyKey: text('The same request with the same key makes one job only. Also as header.', 'order-4711'),
   idempotencyTtl: text('How long the key is remembered; default 24 h.', '24h'),
-  unique: Type.Optional(
-    Type.Object(
-      {
-        key: Type.String({ minLength: 1, maxLength: 256 }),
-        while: Type.Optional(Type.Enum(['queued', 'active', 'both'])),
-        onConflict: Type.Optional(Type.Enum(['keep', 'replace', 'reject'])),
-      },
-      {
-        additionalProperties: false,
-        description:
-          'While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409).',
-        examples: [{ key: 'reindex-42', while: 'queued', onConflict: 'replace' }],
-      },
-    ),
-  ),
 }
 
 const RULES =

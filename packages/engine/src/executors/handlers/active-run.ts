@@ -1,3 +1,4 @@
+import type { ParentRun } from '../../dependencies/parent-runs.sql.ts'
 import type { Definition } from '../../job/definition.ts'
 import { runIdOf } from '../../job/ids.ts'
 import type { LogLevel } from '../../leases/attempt-logs.sql.ts'
@@ -16,6 +17,7 @@ export interface RunServices {
   saveProgress(run: ActiveRun, progress: Progress): Promise<void>
   log(run: ActiveRun, level: LogLevel, message: string): void
   completeIn(run: ActiveRun, tx: CallerTransaction, result: unknown): Promise<void>
+  readParents(run: ActiveRun): Promise<ParentRun[]>
 }
 
 export type AbortReason = 'canceled' | 'timeout' | 'lease_lost' | 'stopping'
@@ -115,6 +117,11 @@ export class ActiveRun {
   /** How far it is, from 0 to 1, for whoever looks at the run. */
   progress(value: number, text?: string): Promise<void> {
     return this.#services.saveProgress(this, { value, ...(text === undefined ? {} : { text }) })
+  }
+
+  /** The jobs that this one waited for, how they ended and what they left; none for a job that waits for nobody. */
+  parents(): Promise<ParentRun[]> {
+    return this.#services.readParents(this)
   }
 
   /** A line in the attempt's log. */

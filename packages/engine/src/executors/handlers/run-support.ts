@@ -1,4 +1,5 @@
 import { completeIn } from '../../attempts/complete-in.sql.ts'
+import { afterOf, type ParentRun, type RunWithParents, readParentRuns } from '../../dependencies/parent-runs.sql.ts'
 import { BelfryError } from '../../errors.ts'
 import { appendLogs, type LogLevel, type LogLine, MAX_LOG_LINES } from '../../leases/attempt-logs.sql.ts'
 import { readCheckpoints } from '../../leases/checkpoints.sql.ts'
@@ -13,6 +14,11 @@ import { checkpointJson, logMessage, type Progress, progressJson } from '../left
 import type { ActiveRun, RunServices } from './active-run.ts'
 import { resultJson } from './judge.ts'
 
+interface AskedParents extends RunWithParents {
+  resolve(parents: ParentRun[]): void
+  reject(error: unknown): void
+}
+
 interface RunSupportDeps {
   db: Database
   clock: Clock
@@ -26,6 +32,7 @@ export class RunSupport implements RunServices {
   readonly #deps: RunSupportDeps
   readonly #logs: Lanes<LogLine>
   readonly #lines = new WeakMap<ActiveRun, number>()
+  readonly #parents: Lanes<AskedParents>
 
   constructor(deps: RunSupportDeps) {
     this.#deps = deps
@@ -37,6 +44,24 @@ export class RunSupport implements RunServices {
           deps.logger.warn('log lines of attempts were lost', { error, lines: lines.length }),
         ),
     })
+    this.#parents = new Lanes({ lanes: 1, maxBatch: 200, work: (asked) => this.#readParents(asked) })
+  }
+
+  /** Runs that ask together are answered by one statement. */
+  readParents(run: ActiveRun): Promise<ParentRun[]> {
+    const { nominalAt, oneOff, definition } = run.lease
+    const after = afterOf(definition)
+    if (after === null) return Promise.resolve([])
+    return new Promise((resolve, reject) => this.#parents.push({ after, nominalAt, oneOff, resolve, reject }))
+  }
+
+  async #readParents(asked: AskedParents[]): Promise<void> {
+    try {
+      const found = await readParentRuns(this.#deps.db, asked)
+      for (const [i, { resolve }] of asked.entries()) resolve(found[i] ?? [])
+    } catch (error) {
+      for (const { reject } of asked) reject(error)
+    }
   }
 
   now(): Instant {

@@ -1,6 +1,7 @@
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
+import { PAUSE_KIND, type Paused, pauseError } from '../../shards/paused.ts'
 import type { ActiveRun } from '../handlers/active-run.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Circuit, CircuitSettings, Health } from './circuit.ts'
@@ -8,6 +9,7 @@ import { type Circuits, circuitKey, openCircuitError } from './circuits.ts'
 import type { CallSignal } from './exchange.ts'
 import type { HttpCall, HttpDeps, HttpEnd } from './http-call.ts'
 import { type HttpResult, healthOf } from './judge-http.ts'
+import type { OriginLimits } from './origin-limits.ts'
 import { ORIGIN_SLOTS, OriginSlots, type OriginSlotsSettings } from './origin-slots.ts'
 import { perform } from './perform.ts'
 import { RETRY_BUDGET, type RetryBudgetSettings, RetryBudgets } from './retry-budget.ts'
@@ -24,8 +26,10 @@ interface HttpExecutorDeps {
   random: Random
   logger: Logger
   circuits: Circuits
+  limits: OriginLimits
   callbacks: Callbacks
   http: HttpDeps
+  paused: Paused
   publicUrl(): string
   liveNodes(): number
 }
@@ -38,8 +42,9 @@ interface Pass {
 }
 
 /**
- * Performs runs whose target is an HTTP call. Three things stand before the request, and each may send the run back to
- * wait without counting it: the circuit of its target, the budget of retries, and the slots of its origin.
+ * Performs runs whose target is an HTTP call. Four things stand before the request, and each may send the run back to
+ * wait without counting it: the circuit of its target, the budget of retries, the slots that this node has for its origin, and
+ * the limit that its tenant has set for the origin, which holds for all nodes together.
  */
 export class HttpExecutor {
   readonly #deps: HttpExecutorDeps
@@ -65,14 +70,22 @@ export class HttpExecutor {
   async #perform(run: ActiveRun): Promise<HttpResult> {
     const { http: target } = run.definition
     if (target === undefined) return NO_TARGET
-    const { clock, circuits, http, liveNodes, random } = this.#deps
+    const { clock, circuits, limits, http, liveNodes, random, paused } = this.#deps
     const { tenantId } = run.lease
     const { origin } = http.transport.urls.of(target.url)
     const key = circuitKey(tenantId, origin)
     let now = clock.now()
+    if (paused.hasOrigin(tenantId, origin)) {
+      const error = pauseError({ kind: PAUSE_KIND.origin, name: origin })
+      return { kind: 'held', until: paused.returnAt(now, random), error }
+    }
     const circuit = circuits.of(key, tenantId, origin, now)
     if (circuits.isStale(now)) {
       await circuits.read()
+      now = clock.now()
+    }
+    if (limits.isStale(tenantId, now)) {
+      await limits.read()
       now = clock.now()
     }
     let probe: Pass['probe'] = null
@@ -101,6 +114,17 @@ export class HttpExecutor {
         return isSpared ? this.#perform(run) : this.#turnedAway(pass, origin)
       }
     }
+    // The last of all gates: what it lets through counts from now on.
+    const isLimited = limits.isLimited(tenantId, origin)
+    if (isLimited) {
+      const admitted = await limits.admit(run.lease, origin)
+      now = clock.now()
+      if (admitted !== true) {
+        this.#slots.leave(origin, now)
+        this.#record(pass, null, null)
+        return { kind: 'held', ...admitted, failureClass: 'rate_limited' }
+      }
+    }
     if (!isRetry) budget.first(now)
     let end: HttpEnd
     try {
@@ -109,6 +133,7 @@ export class HttpExecutor {
     } finally {
       now = clock.now()
       this.#slots.leave(origin, now)
+      if (isLimited) limits.ended(tenantId, origin)
     }
     if (isRetry && end.kind !== 'failed') budget.retryWentWell(now)
     this.#record(pass, healthOf(run, end), end)

@@ -1,3 +1,4 @@
+import { afterOf, type ParentRun, readParentRuns } from '../../dependencies/parent-runs.sql.ts'
 import type { Definition } from '../../job/definition.ts'
 import { runIdOf } from '../../job/ids.ts'
 import { readCheckpoints } from '../../leases/checkpoints.sql.ts'
@@ -24,6 +25,8 @@ export interface LeasedRun {
   /** Only if it may be performed at most once. */
   atMostOnce?: true
   traceparent: string
+  /** Of a job that waits for others: how those ended, and their results. */
+  parents?: ParentRun[]
 }
 
 export async function leasedRuns(
@@ -34,6 +37,12 @@ export async function leasedRuns(
   const again = leases.filter((lease) => lease.attempt > 1)
   const found = again.length === 0 ? [] : await readCheckpoints(deps.db, again)
   const checkpoints = new Map(found.map(({ jobId, nominalAt, json }) => [runIdOf(jobId, nominalAt), json]))
+  const awaiting = leases.flatMap((lease) => {
+    const after = afterOf(lease.definition)
+    return after === null ? [] : [{ lease, after, nominalAt: lease.nominalAt, oneOff: lease.oneOff }]
+  })
+  const parentRuns = awaiting.length === 0 ? [] : await readParentRuns(deps.db, awaiting)
+  const parents = new Map(awaiting.map(({ lease }, i) => [lease, parentRuns[i] ?? []]))
   return leases.map((lease) => {
     const runId = runIdOf(lease.jobId, lease.nominalAt)
     const checkpoint = checkpoints.get(runId)
@@ -53,6 +62,7 @@ export async function leasedRuns(
       ...(checkpoint === undefined ? {} : { checkpoint: JSON.parse(checkpoint) }),
       ...(lease.atMostOnce ? { atMostOnce: true } : {}),
       traceparent: deps.traces.next(),
+      ...(parents.has(lease) ? { parents: parents.get(lease) as ParentRun[] } : {}),
     }
   })
 }

@@ -1,0 +1,102 @@
+import { RUN_STATE } from '../job/states.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
+import type { Step } from '../runtime/loop.ts'
+import { PAUSE_KIND, type PauseMark, pauseError } from '../shards/paused.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
+import { numbers } from '../store/arrays.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+/** Why a run waits stands in its last attempt. What comes soon anyway is not looked at, so that each round takes others. */
+const RECALL = statement(
+  'recall_paused_runs',
+  `with held as materialized (
+     select r.shard, r.job_id, r.nominal_at, r.due_at
+     from unnest($1::smallint[]) as s (shard) cross join lateral (
+       select r.shard, r.job_id, r.nominal_at, r.due_at, r.attempt from belfry.runs r
+       where /*shards r*/ r.shard = s.shard and r.state = ${RUN_STATE.waiting} and r.due_at > to_timestamp($4::float8 / 1000) and r.tenant_id = $2
+       order by r.due_at) r
+     cross join lateral (
+       select from belfry.attempts a
+       where a.shard = r.shard and a.job_id = r.job_id and a.nominal_at = r.nominal_at and a.finished_at >= r.nominal_at - interval '1 day'
+         and a.number = r.attempt and a.error = $3 limit 1) a
+     limit $6
+   ), picked as (
+     select h.* from held h cross join lateral (
+       select from belfry.runs r where /*shards r*/ r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at limit 1
+       for update skip locked) r
+   ), placed as (
+     select p.shard, p.job_id, p.nominal_at, row_number() over (order by p.due_at, p.nominal_at) as place from picked p
+   )
+   update belfry.runs r set due_at = to_timestamp(($5::float8 + p.place) / 1000)
+   from placed p where /*shards r*/ r.shard = p.shard and r.job_id = p.job_id and r.nominal_at = p.nominal_at and r.state = ${RUN_STATE.waiting}
+   returning r.shard, r.due_at`,
+)
+const FORGET = statement(
+  'forget_pause',
+  'delete from belfry.pauses p where p.id = $1 and p.ended_at = to_timestamp($2::float8 / 1000)',
+)
+
+/** One behind the other, a thousand a second; what is claimed of them is for their pools to say. */
+const MAX_RECALLED = 5_000
+/** What is due within this has been called back already. */
+const SOON_MS = 10_000
+/** So long another node may not know of the end, and send runs away. */
+const SETTLED_MS = 5_000
+const LOOK_EVERY_MS = 1_000
+
+interface RecallerDeps {
+  db: Queryable
+  clock: Clock
+  wakeups: Wakeups
+  shards: number
+}
+
+/**
+ * Calls back the runs that a pause sent away, when it is over. Any node does so that hears of it, as long as the row of the pause is
+ * there: a crash in between costs a second.
+ */
+export class Recaller implements Step {
+  readonly #deps: RecallerDeps
+  readonly #shards: string
+  #ended: readonly PauseMark[] = []
+
+  constructor(deps: RecallerDeps) {
+    this.#deps = deps
+    this.#shards = numbers(Array.from({ length: deps.shards }, (_, shard) => shard))
+  }
+
+  /** Answers whether there is something to do. */
+  saw(pauses: readonly PauseMark[]): boolean {
+    this.#ended = pauses.filter(({ endedAt }) => endedAt !== null)
+    return this.#ended.length > 0
+  }
+
+  async runOnce(): Promise<{ waitMs: number; recalled: number }> {
+    let recalled = 0
+    const ended = this.#ended
+    this.#ended = []
+    for (const pause of ended) recalled += await this.#recall(pause)
+    return { waitMs: LOOK_EVERY_MS, recalled }
+  }
+
+  async #recall(pause: PauseMark): Promise<number> {
+    const { db, clock, wakeups } = this.#deps
+    const now = clock.now()
+    const rows =
+      pause.kind === PAUSE_KIND.key
+        ? []
+        : await db.query<[number, Instant]>(RECALL, [
+            this.#shards,
+            pause.tenantId,
+            pauseError(pause),
+            now + SOON_MS,
+            now,
+            MAX_RECALLED,
+          ])
+    for (const [shard, dueAt] of rows) wakeups.waiting(shard, dueAt)
+    if (rows.length < MAX_RECALLED && now - (pause.endedAt ?? now) >= SETTLED_MS)
+      await db.execute(FORGET, [pause.id, pause.endedAt])
+    return rows.length
+  }
+}

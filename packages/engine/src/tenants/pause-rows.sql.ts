@@ -1,0 +1,105 @@
+import type { Instant } from '../runtime/clock.ts'
+import type { Queryable } from '../store/database.ts'
+import { statement } from '../store/statement.ts'
+
+const COLUMNS = 'p.id, p.kind, p.name, p.paused_at, p.paused_by, p.reason'
+
+/** One that has ended, and is not forgotten yet, begins anew. */
+const PUT = statement(
+  'put_pause',
+  `insert into belfry.pauses as p (paused_at, id, tenant_id, kind, name, paused_by, reason)
+   values (to_timestamp($1::float8 / 1000), $2, $3, $4, $5, $6, $7)
+   on conflict (tenant_id, kind, name) do update
+     set paused_at = excluded.paused_at, ended_at = null, id = excluded.id, paused_by = excluded.paused_by, reason = excluded.reason
+     where p.ended_at is not null
+   returning p.id`,
+)
+const FIND = statement(
+  'find_pause',
+  `select ${COLUMNS} from belfry.pauses p where p.tenant_id = $1 and p.kind = $2 and p.name = $3 and p.ended_at is null`,
+)
+const END = statement(
+  'end_pause',
+  `update belfry.pauses p set ended_at = to_timestamp($3::float8 / 1000) where p.tenant_id = $1 and p.id = $2 and p.ended_at is null returning ${COLUMNS}`,
+)
+const HAS_ENDED = statement(
+  'pause_has_ended',
+  'select exists (select from belfry.pauses p where p.tenant_id = $1 and p.id = $2 and p.ended_at is not null)',
+)
+const LIST = statement(
+  'list_pauses',
+  `select ${COLUMNS} from belfry.pauses p where p.tenant_id = $1 and p.ended_at is null order by p.kind, p.name limit $2`,
+)
+const COUNT = statement(
+  'count_pauses',
+  'select count(*)::int from (select from belfry.pauses p where p.tenant_id = $1 limit $2) p',
+)
+const PAUSED_QUEUES = statement(
+  'list_paused_queues',
+  `select q.name, q.paused_at, q.paused_by, q.pause_reason from belfry.queues q
+   where q.tenant_id = $1 and q.paused_at is not null and q.deleted_at is null order by q.name limit $2`,
+)
+
+export interface PauseRow {
+  id: string
+  kind: number
+  name: string
+  pausedAt: Instant
+  pausedBy: string
+  reason: string | null
+}
+
+type Row = [string, number, string, Instant, string, string | null]
+
+const pauseOf = ([id, kind, name, pausedAt, pausedBy, reason]: Row): PauseRow => ({
+  id,
+  kind,
+  name,
+  pausedAt,
+  pausedBy,
+  reason,
+})
+
+/** False: it is paused already, and stays as it is. */
+export async function putPause(tx: Queryable, tenantId: number, pause: PauseRow): Promise<boolean> {
+  const { id, kind, name, pausedAt, pausedBy, reason } = pause
+  return (await tx.query(PUT, [pausedAt, id, tenantId, kind, name, pausedBy, reason])).length === 1
+}
+
+export async function findPause(
+  db: Queryable,
+  tenantId: number,
+  { kind, name }: Pick<PauseRow, 'kind' | 'name'>,
+): Promise<PauseRow | null> {
+  const [row] = await db.query<Row>(FIND, [tenantId, kind, name])
+  return row ? pauseOf(row) : null
+}
+
+/** Null: there is none of this id, or it has ended before. */
+export async function endPause(tx: Queryable, tenantId: number, id: string, at: Instant): Promise<PauseRow | null> {
+  const [row] = await tx.query<Row>(END, [tenantId, id, at])
+  return row ? pauseOf(row) : null
+}
+
+/** It has ended a moment ago. */
+export async function pauseHasEnded(db: Queryable, tenantId: number, id: string): Promise<boolean> {
+  return (await db.query<[boolean]>(HAS_ENDED, [tenantId, id]))[0]?.[0] === true
+}
+
+export const listPauses = async (db: Queryable, tenantId: number, limit: number): Promise<PauseRow[]> =>
+  (await db.query<Row>(LIST, [tenantId, limit])).map(pauseOf)
+
+export const countPauses = async (tx: Queryable, tenantId: number, limit: number): Promise<number> =>
+  (await tx.query<[number]>(COUNT, [tenantId, limit]))[0]?.[0] ?? 0
+
+export interface PausedQueue {
+  name: string
+  pausedAt: Instant
+  pausedBy: string | null
+  reason: string | null
+}
+
+export async function listPausedQueues(db: Queryable, tenantId: number, limit: number): Promise<PausedQueue[]> {
+  const rows = await db.query<[string, Instant, string | null, string | null]>(PAUSED_QUEUES, [tenantId, limit])
+  return rows.map(([name, pausedAt, pausedBy, reason]) => ({ name, pausedAt, pausedBy, reason }))
+}
