@@ -3,6 +3,7 @@ import { cancelBackfill } from './commands/backfill/cancel.ts'
 import { createBackfill } from './commands/backfill/create.ts'
 import { getBackfill } from './commands/backfill/get.ts'
 import { listBackfills } from './commands/backfill/list.ts'
+import { getBatch } from './commands/batches/get.ts'
 import { deleteCalendar } from './commands/calendars/delete.ts'
 import { getCalendar } from './commands/calendars/get.ts'
 import { listCalendars } from './commands/calendars/list.ts'
@@ -69,6 +70,7 @@ export const COMMANDS: readonly Command[] = [
   createBackfill,
   listBackfills,
   getBackfill,
+  getBatch,
   cancelBackfill,
   listRuns,
   getRun,

@@ -1,5 +1,6 @@
 import { ApiKeys } from './resources/api-keys.ts'
 import { Backfills } from './resources/backfills.ts'
+import { Batches } from './resources/batches.ts'
 import { Calendars } from './resources/calendars.ts'
 import { Circuits } from './resources/circuits.ts'
 import { DeadLetters } from './resources/dead-letters.ts'
@@ -31,6 +32,7 @@ export class BelfryClient {
   readonly jobs: Jobs
   readonly runs: Runs
   readonly backfills: Backfills
+  readonly batches: Batches
   readonly queues: Queues
   readonly pauses: Pauses
   readonly calendars: Calendars
@@ -53,6 +55,7 @@ export class BelfryClient {
     this.jobs = new Jobs(transport)
     this.runs = new Runs(transport)
     this.backfills = new Backfills(transport)
+    this.batches = new Batches(transport)
     this.queues = new Queues(transport)
     this.pauses = new Pauses(transport)
     this.calendars = new Calendars(transport)

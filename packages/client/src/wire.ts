@@ -150,9 +150,35 @@ export interface BackfillPreview {
   notes: string[]
 }
 
+export interface Batch {
+  /** The id of a batch. */
+  batchId: string
+  name: string | null
+  /** How many jobs it has, without the one that runs at its end. */
+  total: number
+  /** How many of them have not ended. */
+  open: number
+  succeeded: number
+  /** Lost ones among them. */
+  failed: number
+  canceled: number
+  /** Those that were not needed, or did not start in time. */
+  skipped: number
+  /** From 0 to 1: how many have ended. */
+  progress: number
+  /** The job that runs when all others have finished. */
+  onFinishJobId: string | null
+  /** When it was created. */
+  createdAt: string
+  /** The API key, or the program, that created it. */
+  createdBy: string | null
+  /** When the last of its jobs ended; null while one is open, or open again. */
+  finishedAt: string | null
+}
+
 /** Exactly one of `runAt`, `delay`, `cron`, `every` and `when`; none means now. One of `http`, `queue`, `payload` and `payloadRef` at least. */
 export interface BatchJob {
-  /** Your own word for it, given back in the answer. */
+  /** A name for it in this call: others wait for it by this, and it is given back in the answer. */
   ref?: string
   /** Unique among the tenant's jobs that still have a future. */
   name?: string
@@ -208,6 +234,15 @@ export interface BatchJob {
   }
   /** Delays each run by a stable offset of up to this, to spread load. */
   jitter?: string
+  /** Runs when these jobs have ended, instead of at a time. If they are recurring the job stays, and gets a run for each of their nominal times. */
+  after?: {
+    /** Ids of jobs, or `ref`s of the same call. */
+    jobs: string[]
+    /** Which ends count. All of the jobs must have ended so. */
+    on?: 'success' | 'failure' | 'finish'
+  }
+  /** What becomes of a job that waits for success when one of those jobs does not succeed. */
+  onParentFailure?: 'cancel' | 'run' | 'block'
   http?: HttpTarget
   /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
   queue?: string
@@ -461,6 +496,16 @@ export interface DescribedJob {
     }
     jitter?: string
   } | null
+  /** The jobs that it waits for, or follows. */
+  after: {
+    jobs: string[]
+    /** It waits for all jobs of this batch, and names none. */
+    batchId?: string
+    on: 'success' | 'failure' | 'finish'
+    onParentFailure: 'cancel' | 'run' | 'block'
+  } | null
+  /** The batch that it was created in. */
+  batchId: string | null
   http: HttpTarget | null
   queue: string
   priority: number
@@ -528,7 +573,7 @@ export interface Explanation {
   timezone: string
   /** What became of it, or will. */
   verdict: 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
-  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
+  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
   reason: string | null
   /** All of it in one sentence, for a person. */
   sentence: string
@@ -591,6 +636,14 @@ export interface Explanation {
     expectedStartNote: string | null
     /** The run that must end first. */
     behind: string | null
+    /** The jobs that must end first: how many, and a few of them. */
+    jobs: {
+      count: number
+      jobs: Array<{
+        jobId: string
+        hasFailed: boolean
+      }>
+    } | null
     /** Who paused the queue. */
     queuePause: {
       action: string
@@ -790,6 +843,16 @@ export interface Job {
     }
     jitter?: string
   } | null
+  /** The jobs that it waits for, or follows. */
+  after: {
+    jobs: string[]
+    /** It waits for all jobs of this batch, and names none. */
+    batchId?: string
+    on: 'success' | 'failure' | 'finish'
+    onParentFailure: 'cancel' | 'run' | 'block'
+  } | null
+  /** The batch that it was created in. */
+  batchId: string | null
   http: HttpTarget | null
   queue: string
   priority: number
@@ -899,6 +962,15 @@ export interface JobInput {
   }
   /** Delays each run by a stable offset of up to this, to spread load. */
   jitter?: string
+  /** Runs when these jobs have ended, instead of at a time. If they are recurring the job stays, and gets a run for each of their nominal times. */
+  after?: {
+    /** Ids of jobs, or `ref`s of the same call. */
+    jobs: string[]
+    /** Which ends count. All of the jobs must have ended so. */
+    on?: 'success' | 'failure' | 'finish'
+  }
+  /** What becomes of a job that waits for success when one of those jobs does not succeed. */
+  onParentFailure?: 'cancel' | 'run' | 'block'
   http?: HttpTarget
   /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
   queue?: string
@@ -1000,6 +1072,15 @@ export interface JobPatch {
   }
   /** Delays each run by a stable offset of up to this, to spread load. */
   jitter?: string
+  /** Runs when these jobs have ended, instead of at a time. If they are recurring the job stays, and gets a run for each of their nominal times. */
+  after?: {
+    /** Ids of jobs, or `ref`s of the same call. */
+    jobs: string[]
+    /** Which ends count. All of the jobs must have ended so. */
+    on?: 'success' | 'failure' | 'finish'
+  }
+  /** What becomes of a job that waits for success when one of those jobs does not succeed. */
+  onParentFailure?: 'cancel' | 'run' | 'block'
   http?: HttpTarget
   /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
   queue?: string
@@ -1088,6 +1169,8 @@ export interface LeasedRun {
   atMostOnce?: true
   /** W3C trace context. */
   traceparent: string
+  /** Of a job that waits for others: how those ended, and their results. */
+  parents?: ParentRun[]
 }
 
 export interface LogLine {
@@ -1161,6 +1244,15 @@ export interface NamedJobInput {
   }
   /** Delays each run by a stable offset of up to this, to spread load. */
   jitter?: string
+  /** Runs when these jobs have ended, instead of at a time. If they are recurring the job stays, and gets a run for each of their nominal times. */
+  after?: {
+    /** Ids of jobs, or `ref`s of the same call. */
+    jobs: string[]
+    /** Which ends count. All of the jobs must have ended so. */
+    on?: 'success' | 'failure' | 'finish'
+  }
+  /** What becomes of a job that waits for success when one of those jobs does not succeed. */
+  onParentFailure?: 'cancel' | 'run' | 'block'
   http?: HttpTarget
   /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
   queue?: string
@@ -1228,6 +1320,20 @@ export interface Origin {
     /** How many may start at once; as many as `limit`. */
     burst: number
   } | null
+}
+
+export interface ParentRun {
+  /** The id of a job. */
+  jobId: string
+  /** Its name in the call that made both. */
+  ref?: string
+  /** Null: it has not ended, or has no run of this time. */
+  runId: string | null
+  /** How it ended. */
+  status: string | null
+  result: unknown
+  /** All results together were too much: get this one by its run. */
+  resultLeftOut?: true
 }
 
 export interface Pause {
@@ -1427,6 +1533,20 @@ export interface Run {
   payload?: unknown
   /** Of a run that a backfill made. */
   backfillId?: string
+  /** Of a job that waits for others: how those ended. */
+  parents?: ParentRun[]
+  /** The jobs that a blocked run waits for. */
+  waitsFor?: {
+    /** How many. */
+    count: number
+    /** Ten of them at most, those that failed first. */
+    jobs: Array<{
+      /** The id of a job. */
+      jobId: string
+      /** It did not succeed: the run is blocked until it does, or somebody runs or cancels it. */
+      hasFailed: boolean
+    }>
+  }
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: Attempt[]
 }
@@ -1717,10 +1837,126 @@ export interface DeleteJobsByJobId {
   response: undefined
 }
 
-/** `POST /v1/jobs/batch`: Create up to 10,000 jobs, all or none. One job that cannot be understood refuses them all. Jobs that wait for others (`after`) are not supported yet. */
+/** `POST /v1/jobs/batch`: Create up to 10,000 jobs, all or none. One job that cannot be understood refuses them all. A job may wait for others of the call by their `ref` (`after`), which makes a graph of jobs; a cycle is refused with its path. With `batch` they are one group: `batchId` in the answer says which, and `GET /v1/batches/{batchId}` how far it is. */
 export interface PostJobsBatch {
   body: {
     jobs: BatchJob[]
+    /** Counts how the jobs end, as one group. */
+    batch?: {
+      /** For people. */
+      name?: string
+      /** A job that runs when all others have finished, however they ended. It says no time. */
+      onFinish?: {
+        /** Unique among the tenant's jobs that still have a future. */
+        name?: string
+        /** Once, at this instant. At most 100 years ahead. */
+        runAt?: InstantInput
+        /** Once, after this time. */
+        delay?: string
+        /** Again and again: 5 or 6 fields, names, `L`, `W`, `#`, `H`, `@daily` and friends. Several fire whenever one of them does. */
+        cron?: string | string[]
+        /** Again and again, at this interval from `startAt` on; or a repeating interval. */
+        every?: string
+        /** Once, or again and again, in English. */
+        when?: string
+        /** IANA zone of `cron`, `when` and date intervals; default UTC. */
+        timezone?: string
+        /** No run of a recurring job before this. */
+        startAt?: InstantInput
+        /** No run of a recurring job from this on. */
+        endAt?: InstantInput
+        /** How often a recurring job runs in all. */
+        maxRuns?: number
+        /** Days and times at which a recurring job does not fire. */
+        exclude?: Array<
+          | string
+          | {
+              from: string
+              to: string
+            }
+          | {
+              cron: string
+            }
+          | {
+              calendar: string
+            }
+        >
+        /** What becomes of a time on an excluded day. */
+        onExcluded?: 'skip' | 'next_business_day'
+        /** What a change of the clocks does to a `cron`; without it the hour field decides. */
+        dst?: {
+          /** A time that the clocks leave out. */
+          gap?: 'after' | 'skip'
+          /** A time that comes twice. */
+          overlap?: 'first' | 'last' | 'both'
+        }
+        /** When a run of a recurring job is still alive. */
+        overlap?: 'allow' | 'skip' | 'buffer_one' | 'buffer_latest' | 'buffer_all' | 'cancel_running'
+        /** What a recurring job makes up for after an outage. */
+        catchUp?: {
+          policy?: 'latest' | 'all' | 'none'
+          /** How far back; default 1 h. */
+          window?: string
+          max?: number
+        }
+        /** Delays each run by a stable offset of up to this, to spread load. */
+        jitter?: string
+        /** Runs when these jobs have ended, instead of at a time. If they are recurring the job stays, and gets a run for each of their nominal times. */
+        after?: {
+          /** Ids of jobs, or `ref`s of the same call. */
+          jobs: string[]
+          /** Which ends count. All of the jobs must have ended so. */
+          on?: 'success' | 'failure' | 'finish'
+        }
+        /** What becomes of a job that waits for success when one of those jobs does not succeed. */
+        onParentFailure?: 'cancel' | 'run' | 'block'
+        http?: HttpTarget
+        /** Whose workers perform it. With neither `http` nor `queue`: the queue `default`. */
+        queue?: string
+        /** Any JSON, at most 256 KiB: what the worker or the target gets. */
+        payload?: unknown
+        /** A payload that lies elsewhere, such as one of `PUT /v1/payloads`. */
+        payloadRef?: string
+        /** What happens when an attempt fails. */
+        retry?: {
+          maxAttempts?: number
+          backoff?: {
+            type?: 'exponential' | 'linear' | 'fixed' | 'list'
+            /** The first delay; default 5 s. */
+            initial?: string
+            factor?: number
+            /** No delay is longer; default 1 h. */
+            max?: string
+            /** The share of a delay that chance may take away. */
+            jitter?: number
+            /** For `list`; the last one holds on. */
+            delays?: string[]
+          }
+          /** No attempt starts later than this after the nominal time. */
+          maxAge?: string
+        }
+        /** How long one attempt may take; default 5 min. */
+        timeout?: string
+        /** Higher first; one level is a head start of 30 s. */
+        priority?: number
+        /** A run that has not started this long after its nominal time is skipped. */
+        startDeadline?: string
+        /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
+        delivery?: 'at_least_once' | 'at_most_once'
+        /** Your own names and values, to find it again; at most 64. */
+        labels?: Record<string, string>
+        /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
+        unique?: {
+          key: string
+          while?: 'queued' | 'active' | 'both'
+          onConflict?: 'keep' | 'replace' | 'reject'
+        }
+        /** The same request with the same key makes one job only. Also as header. */
+        idempotencyKey?: string
+        /** How long the key is remembered; default 24 h. */
+        idempotencyTtl?: string
+      }
+    }
   }
   response: {
     jobs: Array<{
@@ -1730,7 +1966,18 @@ export interface PostJobsBatch {
       deduplicated?: true
       replaced?: true
     }>
+    /** The id of a batch. */
+    batchId?: string
   }
+}
+
+/** `GET /v1/batches/{batchId}`: How many jobs of a batch are open, and how the others ended. A job that is retried is open again, and so is its batch; the job that runs at its end does so once. */
+export interface GetBatchesByBatchId {
+  path: {
+    /** The id of a batch. */
+    batchId: string
+  }
+  response: Batch
 }
 
 /** `PUT /v1/jobs/by-name/{name}`: Create a job of this name, or make the one that is there like this. */
@@ -2790,6 +3037,7 @@ export interface Operations {
   'PATCH /v1/jobs/{jobId}': PatchJobsByJobId
   'DELETE /v1/jobs/{jobId}': DeleteJobsByJobId
   'POST /v1/jobs/batch': PostJobsBatch
+  'GET /v1/batches/{batchId}': GetBatchesByBatchId
   'PUT /v1/jobs/by-name/{name}': PutJobsByNameByName
   'POST /v1/jobs/{jobId}/cancel': PostJobsByJobIdCancel
   'POST /v1/jobs/{jobId}/pause': PostJobsByJobIdPause

@@ -1,5 +1,6 @@
 import type { Admin } from './admin.ts'
 import { Backfills } from './backfills.ts'
+import { Batches } from './batches.ts'
 import { Calendars } from './calendars.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { DeadLetters } from './dead-letters.ts'
@@ -63,6 +64,7 @@ export class Belfry {
   readonly runs: Runs
   readonly deadLetters: DeadLetters
   readonly backfills: Backfills
+  readonly batches: Batches
   readonly calendars: Calendars
   /** Tenants and their keys: for whoever is above all tenants. */
   readonly admin: Admin
@@ -81,6 +83,7 @@ export class Belfry {
     this.runs = new Runs(engine)
     this.deadLetters = new DeadLetters(engine)
     this.backfills = new Backfills(engine)
+    this.batches = new Batches(engine)
     this.calendars = new Calendars(engine)
   }
 

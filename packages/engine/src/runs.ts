@@ -8,6 +8,7 @@ import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
 import { withBackfill } from './lookup/with-backfill.ts'
 import { withOwnPayload } from './lookup/with-own-payload.ts'
+import { withParents } from './lookup/with-parents.sql.ts'
 
 const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'failureClass', 'from', 'to', 'limit', 'cursor'] as const
 
@@ -21,7 +22,7 @@ export class Runs {
   /** The run with its attempts, wherever it is. Null: there is none. */
   async get(runId: string): Promise<RunView | null> {
     const { db } = this.#engine
-    return withBackfill(db, await withOwnPayload(db, await getRun(db, null, runId)))
+    return withParents(db, await withBackfill(db, await withOwnPayload(db, await getRun(db, null, runId))))
   }
 
   /** Live and finished ones in one list, a page at a time. */

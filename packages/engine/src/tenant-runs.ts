@@ -5,6 +5,7 @@ import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
 import { withBackfill } from './lookup/with-backfill.ts'
 import { withOwnPayload } from './lookup/with-own-payload.ts'
+import { withParents } from './lookup/with-parents.sql.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
 /** A tenant's runs. */
@@ -19,7 +20,7 @@ export class TenantRuns {
     const { fresh, caller } = this.#scope
     const run = await getRun(fresh, caller.tenantId, runId)
     if (run === null) throw noSuch('run', runId)
-    return withBackfill(fresh, await withOwnPayload(fresh, run))
+    return withParents(fresh, await withBackfill(fresh, await withOwnPayload(fresh, run)))
   }
 
   /** Live and finished ones in one list, a page at a time. */

@@ -51,7 +51,7 @@ const SHOWN = 100
 
 /** Whatever was asked for stands in the answer, so it is cut to a length that no id has. */
 export function noSuch(
-  what: 'limit of' | 'job' | 'run' | 'dead letter' | 'queue' | 'worker' | 'calendar',
+  what: 'limit of' | 'job' | 'run' | 'dead letter' | 'queue' | 'worker' | 'calendar' | 'batch',
   id: unknown,
 ): BelfryError {
   const text = String(id)

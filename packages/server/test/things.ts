@@ -71,6 +71,15 @@ const THINGS: Record<string, Thing> = {
     },
     unknown: unknownRunId,
   },
+  batches: {
+    make: async (owner) => {
+      const body = { jobs: [{ queue: STILL, payload: 1 }], batch: { name: 'some' } }
+      const made = await owner.call<{ batchId: string }>('POST /v1/jobs/batch', body)
+      expect(made.status, JSON.stringify(made.body)).toBe(201)
+      return made.body.batchId
+    },
+    unknown: unknownUuid,
+  },
   backfills: {
     make: async (owner) => {
       const jobId = await makeJob(owner, { cron: '0 0 1 1 *' })

@@ -124,6 +124,22 @@ export interface Backfill {
   endedAt: string | null
 }
 
+export interface Batch {
+  batchId: string
+  name: string | null
+  total: number
+  open: number
+  succeeded: number
+  failed: number
+  canceled: number
+  skipped: number
+  progress: number
+  onFinishJobId: string | null
+  createdAt: string
+  createdBy: string | null
+  finishedAt: string | null
+}
+
 export interface BackfillPreview {
   count: number
   leftOut: number

@@ -62,6 +62,21 @@ export class Jobs {
     return (await this.#transport.call('POST /v1/jobs/batch', { body }, nature)).jobs
   }
 
+  /** The same as one group, which counts how its jobs end, and may have a job that runs when all have finished. */
+  async createBatch(
+    jobs: readonly BatchJob[],
+    batch: NonNullable<PostJobsBatch['body']['batch']> = {},
+    options: CallOptions = {},
+  ): Promise<{ batchId: string; jobs: PostJobsBatch['response']['jobs'] }> {
+    const isRepeated = this.#isRepeated(options)
+    const { onFinish } = batch
+    const last = onFinish === undefined || !isRepeated ? batch : { ...batch, onFinish: this.#keyed(onFinish) }
+    const body = { jobs: isRepeated ? jobs.map((job) => this.#keyed(job)) : [...jobs], batch: last }
+    const nature = { ...options, isRepeatable: body.jobs.every(isKeyed) && (!last.onFinish || isKeyed(last.onFinish)) }
+    const made = await this.#transport.call('POST /v1/jobs/batch', { body }, nature)
+    return { batchId: made.batchId as string, jobs: made.jobs }
+  }
+
   /** Creates the job of this name, or makes the one that is there like this. */
   putByName(name: string, job: NamedJobInput, options?: CallOptions): Promise<PutJobsByNameByName['response']> {
     return this.#transport.call('PUT /v1/jobs/by-name/{name}', { path: { name }, body: job }, options)

@@ -1,3 +1,4 @@
+import type { ParentRun } from '../wire.ts'
 import type { LeasedRun, LogLevel } from './lease-calls.ts'
 import type { AbortReason, Run } from './run.ts'
 import { RunError } from './run-error.ts'
@@ -140,6 +141,10 @@ export class RemoteRun implements Run {
     if (value.length === 0) return this.#notes?.hasCheckpoint ? this.#notes.checkpoint : this.leased.checkpoint
     this.#ownNotes().leaveCheckpoint(value[0])
     return this.#beat()
+  }
+
+  async parents(): Promise<ParentRun[]> {
+    return this.leased.parents ?? []
   }
 
   async progress(value: number, text?: string): Promise<void> {

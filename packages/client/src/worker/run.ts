@@ -1,3 +1,4 @@
+import type { ParentRun } from '../wire.ts'
 import type { LogLevel } from './lease-calls.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -27,6 +28,8 @@ export interface Run {
   /** Without a value: what an earlier attempt (or this one) left. With one: leaves it for the next attempt. */
   checkpoint(): Promise<unknown>
   checkpoint(value: unknown): Promise<void>
+  /** The jobs that this one waited for, how they ended and what they left; none for a job that waits for nobody. */
+  parents(): Promise<ParentRun[]>
   /** How far the attempt is, from 0 to 1. */
   progress(value: number, text?: string): Promise<void>
   /** A line in the attempt's log. */

@@ -35,6 +35,10 @@ const GET = statement(
   `select b.tenant_id, b.name, b.total, b.succeeded, b.failed, b.canceled, b.skipped, b.on_finish, b.created_at, b.finished_at, b.created_by
    from belfry.batches b where b.shard = $1 and b.id = $2`,
 )
+const OF_JOB = statement(
+  'batch_of_job',
+  `select s.definition ->> 'batchId' from belfry.specs s where s.shard = $1 and s.job_id = $2`,
+)
 const PURGE = statement(
   'purge_batches',
   `with old as (
@@ -59,6 +63,12 @@ export interface NewBatch {
 export async function insertBatch(tx: Queryable, batch: NewBatch, now: Instant): Promise<void> {
   const { id, onFinish, tenantId, total, name, createdBy } = batch
   await tx.execute(INSERT, [now, id, onFinish, tenantId, total, shardOfJob(id), name, createdBy])
+}
+
+/** The batch that a one-off was created in. */
+export async function batchOfJob(tx: Queryable, jobId: string | null): Promise<string | null> {
+  if (jobId === null) return null
+  return (await tx.query<[string | null]>(OF_JOB, [shardOfJob(jobId), jobId]))[0]?.[0] ?? null
 }
 
 /** How many jobs of a batch have ended in each way. */

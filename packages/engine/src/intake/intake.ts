@@ -124,7 +124,7 @@ export class Intake {
     }
     const batch = { id, name, createdBy: by.createdBy ?? null }
     const created = await withPosition(prepared, this.#put(prepared, { graph: links?.graph ?? null, batch }, 'refuse'))
-    return { batchId: id, jobs: onFinish === null ? created : created.slice(0, -1) }
+    return { batchId: batch.id, jobs: onFinish === null ? created : created.slice(0, -1) }
   }
 
   /**

@@ -1,4 +1,5 @@
 import { findParents } from '../dependencies/await-parents.sql.ts'
+import { batchOfJob } from '../dependencies/batches.sql.ts'
 import type { Queryable, Transaction } from '../store/database.ts'
 import { announcePayloads, missingOf, withdrawPayloads } from './announce-payloads.ts'
 import { claimKeys } from './claim-keys.ts'
@@ -51,7 +52,7 @@ export async function putKeyed(
   })
 }
 
-/** True: an earlier try was committed, with everything that it wrote, and its answer was lost. */
+/** True: all of it was committed before, with everything that it wrote, and its answer was lost. */
 async function link(
   tx: Queryable,
   prepared: readonly Prepared[],
@@ -61,6 +62,12 @@ async function link(
   const [first] = fresh
   if (terms.isResent && first && (await findParents(tx, [first.job.jobId])).size > 0) return true
   const idOf = (item: Prepared) => answers.get(item)?.jobId ?? null
+  const known = links.batch !== null && first === undefined ? await batchOfJob(tx, idOf(prepared[0] as Prepared)) : null
+  if (links.batch !== null && known !== null) {
+    // The same call was made before: it is answered with its batch.
+    links.batch.id = known
+    return true
+  }
   if (await linkJobs(tx, prepared, links, { idOf, now: terms.now })) terms.onTold()
   return false
 }

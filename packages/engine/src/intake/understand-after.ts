@@ -3,10 +3,11 @@ import type { Definition } from '../job/definition.ts'
 import { isJobId } from '../job/ids.ts'
 import { OVERLAP, type Overlap } from '../job/states.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { type Complaints, isRecord, readChoice, readRecord, readWord } from './understand-fields.ts'
+import { type Complaints, isRecord, readChoice, readRecord, readText } from './understand-fields.ts'
 import { NOW, type UnderstoodWhen, WHEN_FIELDS } from './understand-when.ts'
 
 const MAX_PARENTS = 1_000
+const MAX_REF = 128
 const WANTED: readonly Wanted[] = ['success', 'failure', 'finish']
 const ON_FAILURE: readonly OnParentFailure[] = ['cancel', 'run', 'block']
 const OVERLAPS = Object.keys(OVERLAP) as Overlap[]
@@ -65,7 +66,7 @@ function readNames(complaints: Complaints, value: unknown): string[] {
   const names = new Set<string>()
   for (let i = 0; i < value.length; i++) {
     const name = value[i]
-    const word = readWord(complaints, `after.jobs[${i}]`, name)
+    const word = readText(complaints, `after.jobs[${i}]`, name, MAX_REF)
     if (word !== undefined) names.add(isJobId(word) ? word.toLowerCase() : word)
     if (complaints.isFull) break
   }
@@ -85,7 +86,7 @@ export function readRef(complaints: Complaints, job: Record<string, unknown>, is
     complaints.add('ref', 'only has a meaning in a call that creates several jobs')
     return null
   }
-  const word = readWord(complaints, 'ref', ref)
+  const word = readText(complaints, 'ref', ref, MAX_REF)
   if (word === undefined) return null
   if (isJobId(word)) complaints.add('ref', 'must not look like the id of a job')
   return word

@@ -1,4 +1,4 @@
-import { type Description, describeOnce, describeRecurring, fireTimes } from '../intake/describe-when.ts'
+import { type Description, describeAfter, describeOnce, describeRecurring, fireTimes } from '../intake/describe-when.ts'
 import type { Definition } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
@@ -20,6 +20,7 @@ const TIMES = 5
 export async function describeJob(row: JobRow, deps: DescribeDeps): Promise<Description> {
   const definition = JSON.parse(row[10]) as Partial<Definition>
   const { schedule, when: words, maxRuns = null } = definition
+  if (definition.after !== undefined) return describeAfter(definition.after, row[4] ? 'immediate' : 'recurring')
   if (schedule !== undefined) return describeRecurring(schedule, maxRuns, await timesOf(row, deps))
   return describeOnce(onceAtOf(row, definition), words?.timezone ?? 'UTC', row[12] === null ? 'over' : 'to come')
 }

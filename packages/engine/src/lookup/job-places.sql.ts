@@ -46,7 +46,7 @@ export const JOB_STATUS = `case
 /** As `nextRunAtOf` says it. */
 export const NEXT_RUN_AT = `case
      when t.due_at is not null then case when t.due_at < 'infinity' then t.nominal_at end
-     when j.id is null and r.state <> ${RUN_STATE.leased} then r.due_at end`
+     when j.id is null and r.state not in (${RUN_STATE.leased}, ${RUN_STATE.dependent}) then r.due_at end`
 
 /** In the order of `JobRow`. */
 export const JOB_COLUMNS = `coalesce(j.id, s.job_id) as id, coalesce(j.tenant_id, s.tenant_id),

@@ -1,6 +1,7 @@
 import { type HttpView, shownHttp } from '../intake/http-input.ts'
 import { onceInput, type ScheduleView, scheduleInput } from '../intake/schedule-input.ts'
-import { DEFAULT_PRIORITY, type Definition, type RetryPolicy, usualTimeoutMs } from '../job/definition.ts'
+import type { OnParentFailure, Wanted } from '../job/after.ts'
+import { type After, DEFAULT_PRIORITY, type Definition, type RetryPolicy, usualTimeoutMs } from '../job/definition.ts'
 import { createdAtOf, runIdOf } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass, nameOf, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -21,6 +22,15 @@ export interface LastRun {
   error: string | null
 }
 
+/** What a job waits for. */
+export interface AfterView {
+  jobs: string[]
+  /** Of a job that closes a batch: it waits for all jobs of that. */
+  batchId?: string
+  on: Wanted
+  onParentFailure: OnParentFailure
+}
+
 export interface JobView {
   jobId: string
   tenant: string
@@ -28,6 +38,10 @@ export interface JobView {
   status: JobViewStatus
   /** As it could be sent again: `{ runAt }` for a one-off with a time of its own; null for one that was to run at once. */
   schedule: ScheduleView | null
+  /** The jobs that it waits for, or follows; null: it waits for none. */
+  after: AfterView | null
+  /** The batch that it was created in. */
+  batchId: string | null
   /** The call to make, as it was written; null for work that workers do. */
   http: HttpView | null
   queue: string
@@ -90,6 +104,8 @@ export function jobViewOf(row: JobRow): JobView {
     name: name ?? definition.name ?? null,
     status,
     schedule: scheduleOf(row, definition),
+    after: definition.after === undefined ? null : afterViewOf(definition.after),
+    batchId: definition.batchId ?? null,
     http: definition.http === undefined ? null : shownHttp(definition.http),
     queue: definition.queue ?? 'default',
     priority: definition.priority ?? DEFAULT_PRIORITY,
@@ -109,10 +125,16 @@ export function jobViewOf(row: JobRow): JobView {
   }
 }
 
+function afterViewOf({ jobs, batch, on, onParentFailure }: After): AfterView {
+  const wanted = { on: on ?? 'success', onParentFailure: onParentFailure ?? 'cancel' } as const
+  return batch === undefined ? { jobs: [...jobs], ...wanted } : { jobs: [...jobs], batchId: batch, ...wanted }
+}
+
 export const dateOf = (instant: Instant | null): Date | null =>
   instant === null || !Number.isFinite(instant) ? null : new Date(instant)
 
 function scheduleOf(row: JobRow, definition: Partial<Definition>): JobView['schedule'] {
+  if (definition.after !== undefined) return null
   const { schedule } = definition
   if (schedule !== undefined) return scheduleInput({ ...definition, schedule })
   const at = onceAtOf(row, definition)
@@ -130,7 +152,8 @@ export function onceAtOf(row: JobRow, definition: Partial<Definition>): Instant 
 function nextRunAtOf(row: JobRow): Instant | null {
   const [timerNominalAt, timerDueAt, , runDueAt, runState] = [row[11], row[12], row[13], row[14], row[15]]
   if (timerDueAt !== null) return Number.isFinite(timerDueAt) ? timerNominalAt : null
-  return row[4] && runState !== null && runState !== RUN_STATE.leased ? runDueAt : null
+  const hasTime = runState !== null && runState !== RUN_STATE.leased && runState !== RUN_STATE.dependent
+  return row[4] && hasTime ? runDueAt : null
 }
 
 function lastRunOf(row: JobRow): LastRun | null {

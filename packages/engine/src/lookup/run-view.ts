@@ -1,3 +1,5 @@
+import type { ParentRun } from '../dependencies/parent-runs.sql.ts'
+import type { WaitsFor } from '../dependencies/waits-for.sql.ts'
 import type { ResponseRecord } from '../executors/http/response-record.ts'
 import { runIdOf } from '../job/ids.ts'
 import {
@@ -71,6 +73,10 @@ export interface RunView extends RunSummary {
   payload?: unknown
   /** Of a run that a backfill made. */
   backfillId?: string
+  /** Of a job that waits for others: how those ended. */
+  parents?: ParentRun[]
+  /** Of a run that still waits for others. */
+  waitsFor?: WaitsFor
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: AttemptView[]
 }

@@ -172,6 +172,11 @@ export class TestKit {
     return (await this.#node.engine.backfiller.runOnce()).changed
   }
 
+  /** Calls back runs that a pause sent away, which has ended; answers how many. */
+  async recall(): Promise<number> {
+    return (await this.#node.engine.pauses.recaller.runOnce()).recalled
+  }
+
   /** Leases ready runs of a queue to its handler; answers how many began. */
   async claim(queue: string): Promise<number> {
     const queueId = this.#queues.get(queue)
@@ -228,6 +233,7 @@ export class TestKit {
       await this.readTimers()
       let changed = (await this.promote()) + (await this.wakeWaiting()) + (await this.reap()) + (await this.expire())
       changed += await this.backfill()
+      changed += await this.recall()
       for (const queue of this.#queues.keys()) changed += await this.claim(queue)
       await this.#handlersEnd(running)
       changed += await this.wakeBlocked()

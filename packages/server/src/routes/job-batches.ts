@@ -1,8 +1,9 @@
-import { BelfryError, type JobInput } from '@belfry/engine'
+import { BelfryError, type Created, type Tenant } from '@belfry/engine'
 import { Type } from 'typebox'
 import type { App } from '../app.ts'
 import { refusal } from '../complaints.ts'
 import type { Limiter } from '../rate-limit.ts'
+import { batch, batchId } from '../schemas/batch.ts'
 import { jobId } from '../schemas/ids.ts'
 import { batchInput } from '../schemas/job-input.ts'
 import { judgedBelow } from '../validation.ts'
@@ -10,7 +11,6 @@ import { refuseTenant } from './jobs.ts'
 
 const BODY_LIMIT_BYTES = 33_554_432
 const MAX_JOBS = 10_000
-const MAX_REF = 128
 
 const createdJobs = Type.Object({
   jobs: Type.Array(
@@ -21,7 +21,10 @@ const createdJobs = Type.Object({
       replaced: Type.Optional(Type.Literal(true)),
     }),
   ),
+  batchId: Type.Optional(batchId),
 })
+
+const params = Type.Object({ batchId }, { additionalProperties: false })
 
 /** Many at once, all or nothing. */
 export function jobBatchRoutes(app: App, limiter: Limiter): void {
@@ -34,60 +37,74 @@ export function jobBatchRoutes(app: App, limiter: Limiter): void {
         tags: ['Jobs'],
         summary: 'Create up to 10,000 jobs, all or none',
         description:
-          'One job that cannot be understood refuses them all. Jobs that wait for others (`after`) are not supported yet.',
-        body: judgedBelow<{ jobs: unknown }>(batchInput),
+          'One job that cannot be understood refuses them all. A job may wait for others of the call by their `ref` (`after`), which makes a graph of jobs; a cycle is refused with its path. With `batch` they are one group: `batchId` in the answer says which, and `GET /v1/batches/{batchId}` how far it is.',
+        body: judgedBelow<{ jobs: unknown; batch?: unknown }>(batchInput),
         response: { 201: createdJobs },
       },
     },
     async ({ tenant, caller, body }, reply) => {
-      const { jobs, refs } = readBatch(body)
-      limiter.takeCreates(caller, jobs.length, reply)
-      const created = await tenant.jobs.createMany(jobs).catch((error: unknown) => {
-        throw withinBatch(error)
-      })
+      const { jobs, batch } = readBatch(body)
+      limiter.takeCreates(caller, jobs.length + (batch?.onFinish === undefined ? 0 : 1), reply)
+      const made = await (batch === undefined ? together(tenant, jobs) : tenant.batches.create(jobs, batch)).catch(
+        (error: unknown) => {
+          throw withinBatch(error)
+        },
+      )
       reply.status(201)
-      return {
-        jobs: created.map((one, i) => ({
-          ...(refs[i] === undefined ? {} : { ref: refs[i] }),
-          jobId: one.jobId,
-          ...(one.deduplicated ? { deduplicated: true as const } : {}),
-          ...(one.replaced ? { replaced: true as const } : {}),
-        })),
-      }
+      return { ...made, jobs: made.jobs.map(createdJson) }
     },
+  )
+
+  app.get(
+    '/v1/batches/:batchId',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['Jobs'],
+        summary: 'How many jobs of a batch are open, and how the others ended',
+        description:
+          'A job that is retried is open again, and so is its batch; the job that runs at its end does so once.',
+        params,
+        response: { 200: batch },
+      },
+    },
+    ({ tenant, params }) => tenant.batches.get(params.batchId),
   )
 }
 
-/** Takes the refs out; the jobs themselves are the engine's to judge. */
-function readBatch(body: { jobs: unknown }): { jobs: JobInput[]; refs: (string | undefined)[] } {
-  for (const name of Object.keys(body)) if (name !== 'jobs') throw refuse(name, 'there is no such field', 'jobs')
-  const { jobs: given } = body
-  if (!Array.isArray(given) || given.length === 0) throw refuse('jobs', 'must be a list of jobs')
-  if (given.length > MAX_JOBS) throw refuse('jobs', `must have at most ${MAX_JOBS} jobs, not ${given.length}`)
-  const refs: (string | undefined)[] = []
-  const seen = new Set<string>()
-  const jobs = given.map((item: unknown, i) => {
-    if (typeof item !== 'object' || item === null || Array.isArray(item))
-      throw refuse(`jobs[${i}]`, 'must be an object')
+const together = async (tenant: Tenant, jobs: readonly unknown[]): Promise<{ jobs: Created[] }> => ({
+  jobs: await tenant.jobs.createMany(jobs),
+})
+
+const createdJson = ({ ref, jobId, deduplicated, replaced }: Created) => ({
+  ...(ref === undefined ? {} : { ref }),
+  jobId,
+  ...(deduplicated ? { deduplicated: true as const } : {}),
+  ...(replaced ? { replaced: true as const } : {}),
+})
+
+/** The jobs themselves are the engine's to judge. */
+function readBatch(body: { jobs: unknown; batch?: unknown }): {
+  jobs: unknown[]
+  batch: { name?: string; onFinish?: unknown } | undefined
+} {
+  for (const name of Object.keys(body))
+    if (name !== 'jobs' && name !== 'batch') throw refuse(name, 'there is no such field', 'jobs')
+  const { jobs, batch } = body
+  if (!Array.isArray(jobs) || jobs.length === 0) throw refuse('jobs', 'must be a list of jobs')
+  if (jobs.length > MAX_JOBS) throw refuse('jobs', `must have at most ${MAX_JOBS} jobs, not ${jobs.length}`)
+  jobs.forEach((item: unknown, i) => {
+    if (!isObject(item)) throw refuse(`jobs[${i}]`, 'must be an object')
     refuseTenant(item, `jobs[${i}].tenant`)
-    if (!Object.hasOwn(item, 'ref')) {
-      refs.push(undefined)
-      return item as JobInput
-    }
-    const { ref, ...job } = item as JobInput & { ref: unknown }
-    refs.push(checkedRef(ref, `jobs[${i}].ref`, seen))
-    return job
   })
-  return { jobs, refs }
+  if (batch === undefined) return { jobs, batch }
+  if (!isObject(batch)) throw refuse('batch', 'must be an object')
+  if ('onFinish' in batch && isObject(batch.onFinish)) refuseTenant(batch.onFinish, 'batch.onFinish.tenant')
+  return { jobs, batch }
 }
 
-function checkedRef(ref: unknown, path: string, seen: Set<string>): string {
-  if (typeof ref !== 'string' || ref === '' || ref.length > MAX_REF)
-    throw refuse(path, `must be a text of 1 to ${MAX_REF} characters`)
-  if (seen.has(ref)) throw refuse(path, 'stands at another job of this batch already')
-  seen.add(ref)
-  return ref
-}
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const refuse = (path: string, message: string, suggestion?: string): BelfryError =>
   refusal([suggestion === undefined ? { path, message } : { path, message, suggestion }])

@@ -60,6 +60,12 @@ const waits = Type.Object(
     expectedStartAt: maybe('When its turn comes, if the queue goes on as in the last five minutes.'),
     expectedStartNote: maybeText('Why that is not known.'),
     behind: maybeText('The run that must end first.'),
+    jobs: nullable(
+      Type.Object(
+        { count: Type.Integer(), jobs: Type.Array(Type.Object({ jobId: Type.String(), hasFailed: Type.Boolean() })) },
+        { description: 'The jobs that must end first: how many, and a few of them.' },
+      ),
+    ),
     queuePause: doer('Who paused the queue.'),
     queueLimit: nullable(Type.String({ description: 'How the limit of its queue keeps it waiting.' })),
     circuit: nullable(
@@ -110,7 +116,7 @@ export const explanation = Type.Object(
     reason: nullable(
       Type.String({
         description:
-          '`waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable.',
+          '`waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable.',
       }),
     ),
     sentence: Type.String({

@@ -50,9 +50,41 @@ const POLICIES = {
   ),
 }
 
+const AFTER = {
+  after: Type.Optional(
+    Type.Object(
+      {
+        jobs: Type.Array(Type.String({ minLength: 1, maxLength: 128 }), {
+          minItems: 1,
+          maxItems: 1_000,
+          description: 'Ids of jobs, or `ref`s of the same call.',
+        }),
+        on: Type.Optional(
+          Type.Enum(['success', 'failure', 'finish'], {
+            default: 'success',
+            description: 'Which ends count. All of the jobs must have ended so.',
+          }),
+        ),
+      },
+      {
+        additionalProperties: false,
+        description:
+          'Runs when these jobs have ended, instead of at a time. If they are recurring the job stays, and gets a run for each of their nominal times.',
+      },
+    ),
+  ),
+  onParentFailure: Type.Optional(
+    Type.Enum(['cancel', 'run', 'block'], {
+      default: 'cancel',
+      description: 'What becomes of a job that waits for success when one of those jobs does not succeed.',
+    }),
+  ),
+}
+
 /** Every field of a job but its key. */
 const DEFINITION = {
   ...SCHEDULE_INPUT,
+  ...AFTER,
   http: Type.Optional(httpTarget),
   queue: Type.Optional(
     Type.String({
@@ -127,10 +159,33 @@ export const batchInput = Type.Object(
   {
     jobs: Type.Array(
       Type.Object(
-        { ref: text('Your own word for it, given back in the answer.', 'a'), ...NAME, ...DEFINITION, ...KEY },
+        {
+          ref: text('A name for it in this call: others wait for it by this, and it is given back in the answer.', 'a'),
+          ...NAME,
+          ...DEFINITION,
+          ...KEY,
+        },
         { title: 'BatchJob', additionalProperties: false, description: RULES, examples: EXAMPLES.slice(0, 1) },
       ),
       { minItems: 1, maxItems: 10_000 },
+    ),
+    batch: Type.Optional(
+      Type.Object(
+        {
+          name: text('For people.', 'nightly import'),
+          onFinish: Type.Optional(
+            Type.Object(
+              { ...NAME, ...DEFINITION, ...KEY },
+              {
+                additionalProperties: false,
+                description: 'A job that runs when all others have finished, however they ended. It says no time.',
+                examples: [{ queue: 'reports', payload: { of: 'import' } }],
+              },
+            ),
+          ),
+        },
+        { additionalProperties: false, description: 'Counts how the jobs end, as one group.' },
+      ),
     ),
   },
   { additionalProperties: false },

@@ -28,12 +28,24 @@ const retry = Type.Object(
   { description: 'As it was given; null: the default.' },
 )
 
+const after = Type.Object(
+  {
+    jobs: Type.Array(jobId),
+    batchId: Type.Optional(Type.String({ description: 'It waits for all jobs of this batch, and names none.' })),
+    on: Type.Enum(['success', 'failure', 'finish']),
+    onParentFailure: Type.Enum(['cancel', 'run', 'block']),
+  },
+  { description: 'The jobs that it waits for, or follows.' },
+)
+
 const JOB = {
   jobId,
   tenant: Type.String(),
   name: nullable(Type.String()),
   status: jobStatus,
   schedule: nullable(schedule),
+  after: nullable(after),
+  batchId: nullable(Type.String({ description: 'The batch that it was created in.' })),
   http: nullable(httpTarget),
   queue: Type.String(),
   priority: Type.Integer(),

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { onlyCompares } from '../validation.ts'
 import { jobId, runId } from './ids.ts'
 import { instant, instantText } from './page.ts'
+import { parentRun } from './run.ts'
 import { requestId, workerId } from './worker.ts'
 
 const MAX_LEASES = 1_000
@@ -122,6 +123,9 @@ const leasedRun = Type.Object(
     checkpoint: Type.Optional(Type.Unknown({ description: 'What an attempt before this one left last.' })),
     atMostOnce: Type.Optional(Type.Literal(true, { description: 'Once begun, it is never given to anybody again.' })),
     traceparent: Type.String({ description: 'W3C trace context.' }),
+    parents: Type.Optional(
+      Type.Array(parentRun, { description: 'Of a job that waits for others: how those ended, and their results.' }),
+    ),
   },
   { title: 'LeasedRun' },
 )

@@ -86,6 +86,20 @@ const attempt = Type.Object(
   { title: 'Attempt' },
 )
 
+export const parentRun = Type.Object(
+  {
+    jobId,
+    ref: Type.Optional(Type.String({ description: 'Its name in the call that made both.' })),
+    runId: nullable(Type.String({ description: 'Null: it has not ended, or has no run of this time.' })),
+    status: nullable(Type.String({ description: 'How it ended.' })),
+    result: Type.Unknown(),
+    resultLeftOut: Type.Optional(
+      Type.Literal(true, { description: 'All results together were too much: get this one by its run.' }),
+    ),
+  },
+  { title: 'ParentRun' },
+)
+
 export const run = Type.Object(
   {
     ...SUMMARY,
@@ -100,6 +114,24 @@ export const run = Type.Object(
       Type.Unknown({ description: "What it was triggered with; others are performed with their job's." }),
     ),
     backfillId: Type.Optional(Type.String({ description: 'Of a run that a backfill made.' })),
+    parents: Type.Optional(Type.Array(parentRun, { description: 'Of a job that waits for others: how those ended.' })),
+    waitsFor: Type.Optional(
+      Type.Object(
+        {
+          count: Type.Integer({ description: 'How many.' }),
+          jobs: Type.Array(
+            Type.Object({
+              jobId,
+              hasFailed: Type.Boolean({
+                description: 'It did not succeed: the run is blocked until it does, or somebody runs or cancels it.',
+              }),
+            }),
+            { description: 'Ten of them at most, those that failed first.' },
+          ),
+        },
+        { description: 'The jobs that a blocked run waits for.' },
+      ),
+    ),
     attempts: Type.Array(attempt, {
       description: 'Those that have ended, oldest first; of very many, the last thousand.',
     }),
