@@ -181,6 +181,7 @@ async function startNode(options: {
     await engine.pulse.runOnce()
     await engine.httpQueues.runOnce()
     await engine.http.circuits.runOnce()
+    await engine.http.limits.runOnce()
     await engine.keeper.runOnce()
     while ((await engine.reader.runOnce()).waitMs === 0);
     let changed = (await engine.promoter.runOnce()).promoted + (await engine.waker.runOnce()).woken

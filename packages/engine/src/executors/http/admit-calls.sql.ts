@@ -1,5 +1,6 @@
 import { gcra } from '../../concurrency/gcra.ts'
-import { chargeRate, type LimitRef, lockLimit } from '../../concurrency/shared-limits.sql.ts'
+import { chargeRate, type LimitRef, lockLimit, openLimit } from '../../concurrency/shared-limits.sql.ts'
+import { timesInLine } from '../../concurrency/times-in-line.ts'
 import { RUN_STATE } from '../../job/states.ts'
 import { fenceArrays } from '../../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, runKey } from '../../leases/lease.ts'
@@ -33,14 +34,18 @@ export interface Admitted<Asking> {
   admitted: Asking[]
   again: Asking[]
   turnedAway: Asking[]
-  /** Why, and when there may be room. */
-  shortage: { of: 'slots'; limit: number } | { of: 'rate'; nextAt: Instant; perSecond: number } | null
+  /** Why: all slots are taken, or the rate is used up, and each has been given the time at which it may start. */
+  shortage: { of: 'slots'; limit: number } | { of: 'rate'; times: readonly number[] } | null
 }
+
+/** Nobody is sent away for longer: things change. */
+export const LONGEST_AWAY_MS = 300_000
 
 /**
  * Calls of one limited origin, whose leases are rows, in the order in which they came. The limit's row is held from before the
- * count to the commit, so whatever the number of nodes, no more are admitted than it allows. `held`: somebody else does that
- * just now; `none`: there is no limit any more.
+ * count to the commit, so whatever the number of nodes, no more are admitted than it allows. Of an origin `used_at` is the last
+ * time that was given to somebody who waits for the rate: those who wait on all nodes stand in one line. `held`: somebody
+ * else does that just now; `none`: there is no limit any more.
  */
 export function admitCalls<Asking extends { lease: Fence }>(
   db: Database,
@@ -51,25 +56,23 @@ export function admitCalls<Asking extends { lease: Fence }>(
   return db.transaction(async (tx) => {
     const limit = await lockLimit(tx, ref)
     if (typeof limit === 'string') return limit
-    const { maxRunning, rate, rateAt } = limit
+    const { maxRunning, rate, rateAt, usedAt } = limit
     const free = maxRunning === null ? asking.length : maxRunning - (await countCalls(tx, ref, maxRunning))
-    const slots = Math.min(asking.length, free)
-    const rated = rate === null ? null : gcra(rateAt, rate, now, slots)
-    const allowed = rated?.allowed ?? slots
+    const slots = Math.max(0, Math.min(asking.length, free))
+    const allowed = rate === null ? slots : gcra(rateAt, rate, now, slots).allowed
     const marked = await mark(tx, ref, asking.slice(0, allowed))
     const admitted = asking.slice(0, allowed).filter(({ lease }) => marked.has(runKey(lease)))
-    if (rate !== null && admitted.length > 0) await chargeRate(tx, ref, gcra(rateAt, rate, now, admitted.length).rateAt)
-    return {
-      admitted,
-      again: asking.slice(0, allowed).filter(({ lease }) => !marked.has(runKey(lease))),
-      turnedAway: asking.slice(allowed),
-      shortage:
-        allowed === asking.length
-          ? null
-          : rate !== null && rated !== null && allowed < slots
-            ? { of: 'rate', nextAt: rated.nextAt, perSecond: (rate.limit * 1_000) / rate.periodMs }
-            : { of: 'slots', limit: maxRunning ?? 0 },
-    }
+    const again = asking.slice(0, allowed).filter(({ lease }) => !marked.has(runKey(lease)))
+    const turnedAway = asking.slice(allowed)
+    const found = { admitted, again, turnedAway }
+    const charged = rate === null ? rateAt : gcra(rateAt, rate, now, admitted.length).rateAt
+    if (charged !== rateAt) await chargeRate(tx, ref, charged)
+    if (turnedAway.length === 0) return { ...found, shortage: null }
+    if (rate === null || allowed === slots) return { ...found, shortage: { of: 'slots', limit: maxRunning ?? 0 } }
+    const line = { rate, rateAt: charged, usedAt, now }
+    const times = timesInLine(line, new Array<number>(turnedAway.length).fill(1))
+    await openLimit(tx, ref, Math.min(Math.ceil(times.at(-1) ?? now), now + LONGEST_AWAY_MS))
+    return { ...found, shortage: { of: 'rate', times } }
   })
 }
 

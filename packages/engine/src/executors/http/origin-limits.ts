@@ -8,7 +8,7 @@ import type { Step } from '../../runtime/loop.ts'
 import { pause } from '../../runtime/pause.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { Database } from '../../store/database.ts'
-import { type Admitted, admitCalls } from './admit-calls.sql.ts'
+import { type Admitted, admitCalls, LONGEST_AWAY_MS } from './admit-calls.sql.ts'
 import { ReturnLine } from './return-line.ts'
 import { SlidingCounts } from './sliding-counts.ts'
 
@@ -19,7 +19,6 @@ interface OriginLimitsDeps {
   logger: Logger
   receipts: Receipts
   shards: number
-  liveNodes(): number
 }
 
 /** A call may be made, or its run has to wait. */
@@ -148,7 +147,9 @@ export class OriginLimits implements Step {
     }
     for (const { settle } of found.admitted) settle(true)
     for (const asking of found.again) this.#askAgain(limited, asking)
-    for (const { settle } of found.turnedAway) settle(this.#away(limited, origin, found.shortage))
+    found.turnedAway.forEach(({ settle }, i) => {
+      settle(this.#away(limited, origin, found.shortage, i))
+    })
   }
 
   #askAgain(limited: LimitedOrigin, asking: Asking): void {
@@ -156,11 +157,13 @@ export class OriginLimits implements Step {
     else asking.settle({ until: this.#deps.clock.now() + FULL_MS, error: 'its row was held by somebody else' })
   }
 
-  #away(limited: LimitedOrigin, origin: string, shortage: Admitted<Asking>['shortage']): CallAdmission {
-    const { clock, random, liveNodes } = this.#deps
+  #away(limited: LimitedOrigin, origin: string, shortage: Admitted<Asking>['shortage'], place: number): CallAdmission {
+    const { clock, random } = this.#deps
     const now = clock.now()
     if (shortage?.of === 'rate') {
-      const until = limited.line.next(shortage.nextAt, shortage.perSecond / Math.max(1, liveNodes()), random)
+      const waitMs = Math.ceil((shortage.times[place] ?? now) - now)
+      const isTooLong = waitMs > LONGEST_AWAY_MS
+      const until = now + (isTooLong ? Math.round(LONGEST_AWAY_MS * (0.5 + random.float() / 2)) : Math.max(1, waitMs))
       return { until, error: rateError(origin) }
     }
     const endsPerSecond = limited.ended.at(now).first / 2
