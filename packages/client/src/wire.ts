@@ -546,6 +546,8 @@ export interface DescribedJob {
   /** Since when it is paused. */
   pausedAt: string | null
   pausedReason: string | null
+  /** Who paused it. */
+  pausedBy: string | null
   /** What was asked for, as one sentence. */
   understoodAs: string
   /** The canonical text: the cron (several joined by ` | `), the interval, or the instant. Null: now. */
@@ -573,7 +575,7 @@ export interface Explanation {
   timezone: string
   /** What became of it, or will. */
   verdict: 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
-  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
+  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
   reason: string | null
   /** All of it in one sentence, for a person. */
   sentence: string
@@ -646,6 +648,16 @@ export interface Explanation {
     } | null
     /** Who paused the queue. */
     queuePause: {
+      action: string
+      /** The prefix of an API key, `admin`, or a program. */
+      actor: string
+      /** When. */
+      at: string
+      /** What they said why. */
+      reason: string | null
+    } | null
+    /** Who paused its tenant, its key or the origin that it calls; `kind` and `name` say what. */
+    pause: {
       action: string
       /** The prefix of an API key, `admin`, or a program. */
       actor: string
@@ -893,6 +905,8 @@ export interface Job {
   /** Since when it is paused. */
   pausedAt: string | null
   pausedReason: string | null
+  /** Who paused it. */
+  pausedBy: string | null
 }
 
 export interface JobChange {

@@ -46,6 +46,10 @@ export interface JobView {
   http: HttpView | null
   queue: string
   priority: number
+  /** How many of its runs, or of all that share the key, may be performed at a time; null: any. */
+  concurrency: { limit: number; key: string | null; onLimit: 'wait' | 'skip' | 'cancel_oldest' } | null
+  /** How many may start in a period; null: any. */
+  rateLimit: { limit: number; period: string; burst: number; cost: number; key: string | null } | null
   payload: unknown
   payloadRef: string | null
   labels: Record<string, string>
@@ -62,6 +66,8 @@ export interface JobView {
   updatedAt: Date
   pausedAt: Date | null
   pausedReason: string | null
+  /** Who paused it; null: it is not, or nobody wrote it down then. */
+  pausedBy: string | null
 }
 
 export type JobRow = readonly [
@@ -90,10 +96,19 @@ export type JobRow = readonly [
   /** Of a recurring job that has a future: the schedule it goes by, and how many runs are left of `maxRuns`. */
   scheduleId: string | null,
   remainingRuns: number | null,
+  pausedBy: string | null,
 ]
 
 /** A one-off that is due within this time of its creation was to run at once. */
 const AT_ONCE_MS = 1_000
+
+const concurrencyViewOf = ({ limit, key = null, onLimit = 'wait' }: ConcurrencyLimit): JobView['concurrency'] => ({
+  ...{ limit, key, onLimit },
+})
+
+const rateViewOf = ({ limit, periodMs, burst = limit, cost = 1, key = null }: RateLimit): JobView['rateLimit'] => ({
+  ...{ limit, period: formatDuration({ kind: 'clock', ms: periodMs }), burst, cost, key },
+})
 
 export function jobViewOf(row: JobRow): JobView {
   const [jobId, , tenant, status, , name, version, updatedAt, pausedAt, pauseReason, json] = row
@@ -109,6 +124,8 @@ export function jobViewOf(row: JobRow): JobView {
     http: definition.http === undefined ? null : shownHttp(definition.http),
     queue: definition.queue ?? 'default',
     priority: definition.priority ?? DEFAULT_PRIORITY,
+    concurrency: definition.concurrency === undefined ? null : concurrencyViewOf(definition.concurrency),
+    rateLimit: definition.rateLimit === undefined ? null : rateViewOf(definition.rateLimit),
     payload: definition.payload ?? null,
     payloadRef: definition.payloadRef ?? null,
     labels: definition.labels ?? {},
@@ -122,6 +139,7 @@ export function jobViewOf(row: JobRow): JobView {
     updatedAt: new Date(updatedAt),
     pausedAt: dateOf(pausedAt),
     pausedReason: pauseReason,
+    pausedBy: row[24],
   }
 }
 
