@@ -276,6 +276,25 @@ export interface BatchJob {
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+  concurrency?: {
+    limit: number
+    /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+    key?: string
+    /** What becomes of a run that finds no free slot. */
+    onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+  }
+  /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+  rateLimit?: {
+    limit: number
+    period: string
+    /** How many may start at once; default `limit`. */
+    burst?: number
+    /** As how many a run counts. */
+    cost?: number
+    /** That of `concurrency`, if both are there. */
+    key?: string
+  }
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
@@ -509,9 +528,29 @@ export interface DescribedJob {
   http: HttpTarget | null
   queue: string
   priority: number
+  /** How many runs may be performed at a time, as the job says; its key may have been given another limit since. */
+  concurrency: {
+    limit: number
+    key: string | null
+    onLimit: 'wait' | 'skip' | 'cancel_oldest'
+  } | null
+  /** How many runs may start in a period, as the job says. */
+  rateLimit: {
+    limit: number
+    period: string
+    burst: number
+    cost: number
+    key: string | null
+  } | null
   payload: unknown
   payloadRef: string | null
   labels: Record<string, string>
+  /** While it is there, no other job is made under this key. */
+  unique: {
+    key: string
+    while?: string
+    onConflict?: string
+  } | null
   /** As it was given; null: the default. */
   retry: {
     maxAttempts?: number
@@ -575,7 +614,7 @@ export interface Explanation {
   timezone: string
   /** What became of it, or will. */
   verdict: 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
-  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
+  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, key_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
   reason: string | null
   /** All of it in one sentence, for a person. */
   sentence: string
@@ -666,6 +705,8 @@ export interface Explanation {
       /** What they said why. */
       reason: string | null
     } | null
+    /** The limit of its key that it waits for, and who has it. */
+    keyLimit: string | null
     /** How the limit of its queue keeps it waiting. */
     queueLimit: string | null
     /** The circuit of its target that is open. */
@@ -868,9 +909,29 @@ export interface Job {
   http: HttpTarget | null
   queue: string
   priority: number
+  /** How many runs may be performed at a time, as the job says; its key may have been given another limit since. */
+  concurrency: {
+    limit: number
+    key: string | null
+    onLimit: 'wait' | 'skip' | 'cancel_oldest'
+  } | null
+  /** How many runs may start in a period, as the job says. */
+  rateLimit: {
+    limit: number
+    period: string
+    burst: number
+    cost: number
+    key: string | null
+  } | null
   payload: unknown
   payloadRef: string | null
   labels: Record<string, string>
+  /** While it is there, no other job is made under this key. */
+  unique: {
+    key: string
+    while?: string
+    onConflict?: string
+  } | null
   /** As it was given; null: the default. */
   retry: {
     maxAttempts?: number
@@ -1018,6 +1079,25 @@ export interface JobInput {
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+  concurrency?: {
+    limit: number
+    /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+    key?: string
+    /** What becomes of a run that finds no free slot. */
+    onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+  }
+  /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+  rateLimit?: {
+    limit: number
+    period: string
+    /** How many may start at once; default `limit`. */
+    burst?: number
+    /** As how many a run counts. */
+    cost?: number
+    /** That of `concurrency`, if both are there. */
+    key?: string
+  }
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
@@ -1128,6 +1208,25 @@ export interface JobPatch {
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+  concurrency?: {
+    limit: number
+    /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+    key?: string
+    /** What becomes of a run that finds no free slot. */
+    onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+  }
+  /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+  rateLimit?: {
+    limit: number
+    period: string
+    /** How many may start at once; default `limit`. */
+    burst?: number
+    /** As how many a run counts. */
+    cost?: number
+    /** That of `concurrency`, if both are there. */
+    key?: string
+  }
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
@@ -1300,6 +1399,25 @@ export interface NamedJobInput {
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+  concurrency?: {
+    limit: number
+    /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+    key?: string
+    /** What becomes of a run that finds no free slot. */
+    onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+  }
+  /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+  rateLimit?: {
+    limit: number
+    period: string
+    /** How many may start at once; default `limit`. */
+    burst?: number
+    /** As how many a run counts. */
+    cost?: number
+    /** That of `concurrency`, if both are there. */
+    key?: string
+  }
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
@@ -1560,6 +1678,19 @@ export interface Run {
       /** It did not succeed: the run is blocked until it does, or somebody runs or cancels it. */
       hasFailed: boolean
     }>
+  }
+  /** The limit that a blocked run waits for. */
+  limitedBy?: {
+    /** Null: the limit is the job's own. */
+    key: string | null
+    /** How many are performed at a time; null: only their rate is limited. */
+    limit: number | null
+    rate: {
+      limit: number
+      periodMs: number
+    } | null
+    /** Runs that hold its slots: a few, the oldest first. */
+    heldBy: string[]
   }
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: Attempt[]
@@ -1957,6 +2088,25 @@ export interface PostJobsBatch {
         startDeadline?: string
         /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
         delivery?: 'at_least_once' | 'at_most_once'
+        /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+        concurrency?: {
+          limit: number
+          /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+          key?: string
+          /** What becomes of a run that finds no free slot. */
+          onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+        }
+        /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+        rateLimit?: {
+          limit: number
+          period: string
+          /** How many may start at once; default `limit`. */
+          burst?: number
+          /** As how many a run counts. */
+          cost?: number
+          /** That of `concurrency`, if both are there. */
+          key?: string
+        }
         /** Your own names and values, to find it again; at most 64. */
         labels?: Record<string, string>
         /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */

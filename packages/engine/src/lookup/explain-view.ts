@@ -12,9 +12,9 @@ import { sentenceOf } from './explain-sentence.ts'
 import { doerOf, formerNameOf, type InForce, readTimesOf } from './explain-timeline.ts'
 import type { Judgement, Known } from './explain-verdict.ts'
 import { type ReadyWait, readReadyWait } from './explain-waits.sql.ts'
-import { type LimitedBy, limitInWords, readLimitedBy } from './limited-by.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
 import { dateOf } from './job-view.ts'
+import { type LimitedBy, limitInWords, readLimitedBy } from './limited-by.sql.ts'
 import { causeOf, failureClassOf, finalStatusOf, liveStatusOf } from './run-view.ts'
 
 export interface ExplainDeps {

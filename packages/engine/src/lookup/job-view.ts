@@ -1,10 +1,20 @@
 import { type HttpView, shownHttp } from '../intake/http-input.ts'
 import { onceInput, type ScheduleView, scheduleInput } from '../intake/schedule-input.ts'
 import type { OnParentFailure, Wanted } from '../job/after.ts'
-import { type After, DEFAULT_PRIORITY, type Definition, type RetryPolicy, usualTimeoutMs } from '../job/definition.ts'
+import {
+  type After,
+  type ConcurrencyLimit,
+  DEFAULT_PRIORITY,
+  type Definition,
+  type RateLimit,
+  type RetryPolicy,
+  type UniqueKey,
+  usualTimeoutMs,
+} from '../job/definition.ts'
 import { createdAtOf, runIdOf } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass, nameOf, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { formatDuration } from '../schedule/duration.ts'
 import { type FinalStatus, finalStatusOf } from './run-view.ts'
 
 export const JOB_STATUSES = ['active', 'paused', 'completed', 'canceled', 'succeeded', 'failed'] as const
@@ -53,6 +63,8 @@ export interface JobView {
   payload: unknown
   payloadRef: string | null
   labels: Record<string, string>
+  /** While it is there, no other job is made under this key. */
+  unique: UniqueKey | null
   retry: RetryPolicy | null
   timeoutMs: number
   /** The nominal time to come; of a one-off that has become a run, when that may start. Null while paused or running. */
@@ -102,12 +114,13 @@ export type JobRow = readonly [
 /** A one-off that is due within this time of its creation was to run at once. */
 const AT_ONCE_MS = 1_000
 
-const concurrencyViewOf = ({ limit, key = null, onLimit = 'wait' }: ConcurrencyLimit): JobView['concurrency'] => ({
-  ...{ limit, key, onLimit },
+const concurrencyViewOf = ({ limit, key, onLimit }: ConcurrencyLimit): JobView['concurrency'] => ({
+  ...{ limit, key: key ?? null, onLimit: onLimit ?? 'wait' },
 })
 
-const rateViewOf = ({ limit, periodMs, burst = limit, cost = 1, key = null }: RateLimit): JobView['rateLimit'] => ({
-  ...{ limit, period: formatDuration({ kind: 'clock', ms: periodMs }), burst, cost, key },
+const rateViewOf = ({ limit, periodMs, burst, cost, key }: RateLimit): JobView['rateLimit'] => ({
+  ...{ limit, period: formatDuration({ kind: 'clock', ms: periodMs }), burst: burst ?? limit, cost: cost ?? 1 },
+  key: key ?? null,
 })
 
 export function jobViewOf(row: JobRow): JobView {
@@ -129,6 +142,7 @@ export function jobViewOf(row: JobRow): JobView {
     payload: definition.payload ?? null,
     payloadRef: definition.payloadRef ?? null,
     labels: definition.labels ?? {},
+    unique: definition.unique ?? null,
     retry: definition.retry ?? null,
     timeoutMs: definition.timeoutMs ?? usualTimeoutMs(definition),
     nextRunAt: dateOf(nextRunAtOf(row)),

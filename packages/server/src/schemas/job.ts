@@ -52,7 +52,10 @@ const JOB = {
   concurrency: nullable(
     Type.Object(
       { limit: Type.Integer(), key: nullable(Type.String()), onLimit: Type.Enum(['wait', 'skip', 'cancel_oldest']) },
-      { description: 'How many runs may be performed at a time, as the job says; its key may have been given another limit since.' },
+      {
+        description:
+          'How many runs may be performed at a time, as the job says; its key may have been given another limit since.',
+      },
     ),
   ),
   rateLimit: nullable(
@@ -70,6 +73,12 @@ const JOB = {
   payload: Type.Unknown(),
   payloadRef: nullable(Type.String()),
   labels: Type.Record(Type.String(), Type.String()),
+  unique: nullable(
+    Type.Object(
+      { key: Type.String(), while: Type.Optional(Type.String()), onConflict: Type.Optional(Type.String()) },
+      { description: 'While it is there, no other job is made under this key.' },
+    ),
+  ),
   retry: nullable(retry),
   timeout: Type.String({ examples: ['PT5M'] }),
   nextRunAt: nullable(instant('The nominal time to come; null while paused or running.')),
