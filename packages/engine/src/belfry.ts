@@ -130,6 +130,14 @@ export class Belfry {
     }
   }
 
+  /** Makes a queue that all tenants share: whoever names it and has none of that name means this one. Tenants take turns in it. */
+  async shareQueue(queue: string): Promise<void> {
+    const complaints = new Complaints()
+    readWord(complaints, 'queue', queue)
+    if (complaints.list.length > 0) throw complaints.error('invalid_argument')
+    await this.#engine.registry.shareQueue(queue)
+  }
+
   /** Performs the runs of a queue in this process, one in a call or, with `batch`, many. */
   handle(queue: string, handler: BatchHandler, options: BatchHandleOptions): void
   handle(queue: string, handler: (run: ActiveRun) => unknown, options?: HandleOptions): void

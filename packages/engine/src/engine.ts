@@ -414,7 +414,7 @@ export class Engine {
     this.dependencies.saw(answer.hasOutbox)
     if (this.expirer.saw(answer.hasStartDeadlines)) this.#expirerLoop.wake()
     asked.queueIds.forEach((queueId, i) => {
-      this.turns.saw(queueId, answer.heads[i] ?? [])
+      this.turns.saw(answer.now, queueId, answer.heads[i] ?? [])
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
       this.remote.calls.sweep(queueId, answer.heads[i] ?? [])
     })

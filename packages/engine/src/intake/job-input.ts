@@ -69,6 +69,8 @@ export interface JobInput {
   }
   timeout?: string
   priority?: number
+  /** Runs of one queue that differ in it take turns, however many of one there are. In a queue that tenants share, tenants do. */
+  fairnessKey?: string
   overlap?: Overlap
   catchUp?: { policy?: 'latest' | 'all' | 'none'; window?: string; max?: number }
   jitter?: string

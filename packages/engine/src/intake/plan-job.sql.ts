@@ -38,12 +38,7 @@ export async function planJob(
     await writeTimer(tx, { ...timer, dueAt: NEVER_DUE })
     await writeJob(
       tx,
-      {
-        ...job,
-        status: JOB_STATUS.paused,
-        pauseReason: `cannot be understood: ${error.message}`,
-        pausedBy: 'belfry',
-      },
+      { ...job, status: JOB_STATUS.paused, pauseReason: `cannot be understood: ${error.message}` },
       now,
     )
     return { afterCommit: () => {} }

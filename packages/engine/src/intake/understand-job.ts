@@ -43,10 +43,10 @@ export interface UnderstandContext extends WhenContext {
 const FIELDS = [
   ...['name', 'tenant', ...WHEN_FIELDS, 'queue', 'http', 'payload', 'payloadRef', 'retry', 'timeout', 'priority'],
   ...['after', 'onParentFailure', 'startDeadline', 'delivery', 'labels', 'idempotencyKey', 'idempotencyTtl', 'unique'],
-  ...LIMIT_FIELDS,
+  ...['fairnessKey', ...LIMIT_FIELDS],
 ]
 const KNOWN = new Set([...FIELDS, 'ref'])
-const NOT_YET = new Set(['callback', 'fairnessKey'])
+const NOT_YET = new Set(['callback'])
 /** What others call it. */
 const SYNONYMS: Record<string, readonly string[]> = {
   runAt: ['at', 'date', 'time', 'dueAt', 'scheduledAt'],

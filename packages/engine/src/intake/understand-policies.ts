@@ -20,13 +20,14 @@ const MAX_DEADLINE_MS = 366 * DAY_MS
 const DEFAULT_IDEMPOTENCY_MS = DAY_MS
 const MAX_IDEMPOTENCY_MS = 366 * DAY_MS
 const MAX_NAME = 255
+const MAX_FAIRNESS_KEY = 256
 const MAX_LABELS = 64
 const MAX_LABEL_NAME = 128
 const MAX_LABEL_VALUE = 256
 
 /** Adds name, labels and the policies of an attempt to a definition that has its target, where they differ from the default. */
 export function addPolicies(complaints: Complaints, definition: Definition, job: Record<string, unknown>): void {
-  const { name, retry, timeout, startDeadline, delivery, labels, priority } = job
+  const { name, retry, timeout, startDeadline, delivery, labels, priority, fairnessKey } = job
   if (retry !== undefined) {
     const policy = understandRetry(complaints, retry)
     if (policy !== undefined) definition.retry = policy
@@ -53,6 +54,10 @@ export function addPolicies(complaints: Complaints, definition: Definition, job:
   if (priority !== undefined) {
     const level = readInteger(complaints, 'priority', priority, 0, 9)
     if (level !== undefined && level !== DEFAULT_PRIORITY) definition.priority = level
+  }
+  if (fairnessKey !== undefined) {
+    const key = readText(complaints, 'fairnessKey', fairnessKey, MAX_FAIRNESS_KEY)
+    if (key !== undefined) definition.fairnessKey = key
   }
 }
 

@@ -33,7 +33,7 @@ export class QueueTurns {
   }
 
   served(nowUs: number, runs: readonly Served[], mayBeMore: boolean): void {
-    this.time.served(nowUs, runs, mayBeMore)
+    this.time.served(nowUs, runs, this.interval.us, mayBeMore)
     this.interval.served(nowUs, runs.length, mayBeMore)
   }
 

@@ -62,9 +62,9 @@ export class Turns {
   }
 
   /** What the pulse found at the head of each level of the queue. */
-  saw(queueId: number, heads: readonly (number | null)[]): void {
+  saw(now: Instant, queueId: number, heads: readonly (number | null)[]): void {
     if (heads.every((turn) => turn === null)) this.#queues.get(queueId)?.drained()
-    else this.queue(queueId).time.saw(heads)
+    else this.queue(queueId).time.saw(now * 1_000, heads)
   }
 
   /** Queues that tenants share, and tenants whose weight is not 1. */

@@ -2,8 +2,6 @@ import { PRIORITIES } from '../job/level.ts'
 
 export const HEAD_START_US = 30_000_000
 export const DEFAULT_LEVEL = 5
-/** A claim counts for at most so much time, however long ago the last one was. */
-const LONGEST_TICK_US = 1_000_000
 
 export interface Served {
   priority: number
@@ -41,14 +39,16 @@ export class VirtualTime {
     return waits && reached > 0 ? reached : Math.max(nowUs, reached)
   }
 
-  served(nowUs: number, runs: readonly Served[], mayBeMore: boolean): void {
-    const tick = Math.min(LONGEST_TICK_US, Math.max(0, nowUs - this.#servedAt))
+  /** A run counts for no more time than the queue takes for one of each flow: what stood still before did not serve anybody. */
+  served(nowUs: number, runs: readonly Served[], intervalUs: number, mayBeMore: boolean): void {
+    const since = this.#servedAt === 0 ? 0 : Math.max(0, nowUs - this.#servedAt)
+    const tick = Math.min(runs.length * intervalUs, since)
     this.#servedAt = nowUs
     const before = this.#reached
     let top: number[] | null = null
     for (const { priority, turn } of runs) {
       const start = startOf(priority, turn)
-      this.#reached = Math.max(this.#reached, Math.min(start, turn))
+      this.#reached = Math.max(this.#reached, timeOf(start, turn, nowUs))
       if (!mayBeMore) continue
       top ??= new Array<number>(PRIORITIES).fill(0)
       top[priority] = Math.max(start, top[priority] as number)
@@ -62,10 +62,10 @@ export class VirtualTime {
   }
 
   /** The lowest turn of each level that waits; there is one at least. */
-  saw(heads: readonly (number | null)[]): void {
+  saw(nowUs: number, heads: readonly (number | null)[]): void {
     let lowest = Number.POSITIVE_INFINITY
     heads.forEach((turn, level) => {
-      if (turn !== null) lowest = Math.min(lowest, turn, startOf(level % PRIORITIES, turn))
+      if (turn !== null) lowest = Math.min(lowest, timeOf(startOf(level % PRIORITIES, turn), turn, nowUs))
     })
     this.reach(lowest)
     this.#waits = true
@@ -85,5 +85,12 @@ export class VirtualTime {
     this.#waits = false
   }
 }
+
+/**
+ * How far a queue is whose next run is this one: between its start and its turn, since nobody knows how much of its head start it
+ * has used up; not behind the clock, if that is between them.
+ */
+const timeOf = (start: number, turn: number, nowUs: number): number =>
+  turn >= start ? start : Math.max(turn, Math.min(start, nowUs))
 
 const startOf = (priority: number, turn: number): number => turn + (priority - DEFAULT_LEVEL) * HEAD_START_US

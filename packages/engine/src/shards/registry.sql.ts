@@ -5,10 +5,15 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
+/** Whose queues are the system's own. */
+const SYSTEM_TENANT = 0
+
 const TENANT = statement('find_tenant', 'select t.id from belfry.tenants t where t.name = $1 and t.deletion is null')
+/** The tenant's own, or else one that all tenants share. */
 const QUEUE = statement(
   'find_queue',
-  'select q.id, q.kind from belfry.queues q where q.tenant_id = $1 and q.name = $2 and q.deleted_at is null',
+  `select q.id, q.kind from belfry.queues q
+   where (q.tenant_id = $1 or q.shared) and q.name = $2 and q.deleted_at is null order by q.shared limit 1`,
 )
 const REVIVE_QUEUE = statement(
   'revive_queue',
@@ -17,6 +22,11 @@ const REVIVE_QUEUE = statement(
 const MAKE_QUEUE = statement(
   'make_queue',
   `insert into belfry.queues (id, tenant_id, name, kind) select coalesce(max(q.id), 0) + 1, $1, $2, $3 from belfry.queues q on conflict do nothing`,
+)
+const SHARE_QUEUE = statement(
+  'share_queue',
+  `insert into belfry.queues (id, tenant_id, name, shared) select coalesce(max(q.id), 0) + 1, ${SYSTEM_TENANT}, $1, true from belfry.queues q
+   on conflict do nothing`,
 )
 
 const DECIDE_KIND = statement(
@@ -27,8 +37,6 @@ const DECIDE_KIND = statement(
 /** A tenant may be deleted, and its name be given to another: known for so long. `default` is for ever. */
 const TENANT_KNOWN_MS = 1_000
 const DEFAULT_TENANT = 'default'
-/** Whose queues are the system's own. */
-const SYSTEM_TENANT = 0
 /** Tries to make a queue while others make theirs; each failure means that somebody else succeeded. */
 const MAX_TRIES = 100
 
@@ -103,6 +111,16 @@ export class Registry {
       if (row) return
       await this.#db.query(REVIVE_QUEUE, [tenantId, name])
       await this.#db.query(MAKE_QUEUE, [tenantId, name, null])
+    }
+    throw notMade(name)
+  }
+
+  /** Makes a queue that all tenants share, unless they do already. A tenant that has one of this name keeps its own. */
+  async shareQueue(name: string): Promise<void> {
+    for (let i = 0; i < MAX_TRIES; i++) {
+      const [row] = await this.#db.query<[number, QueueKind | null]>(QUEUE, [SYSTEM_TENANT, name])
+      if (row) return
+      await this.#db.query(SHARE_QUEUE, [name])
     }
     throw notMade(name)
   }

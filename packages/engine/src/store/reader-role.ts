@@ -14,7 +14,6 @@ const READABLE_TABLES = [
   ...['receipts', 'packed_runs'],
   ...['workers', 'checkpoints', 'calendars'],
   ...['backfills', 'backfill_runs'],
-  'pauses',
   ...['edges', 'batches'],
 ] as const
 

@@ -41,58 +41,21 @@ const POLICIES = {
       description: 'Higher first; one level is a head start of 30 s.',
     }),
   ),
+  fairnessKey: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        'Runs of one queue that differ in it take turns, however many there are of one: a customer, a campaign. In a queue that all tenants share, tenants take turns.',
+      examples: ['customer-42'],
+    }),
+  ),
   startDeadline: text('A run that has not started this long after its nominal time is skipped.', '5m'),
   delivery: Type.Optional(
     Type.Enum(['at_least_once', 'at_most_once'], {
       default: 'at_least_once',
       description: 'Whether an attempt whose outcome is unknown is repeated, or the run ends as lost.',
     }),
-  ),
-}
-
-const LIMITS = {
-  concurrency: Type.Optional(
-    Type.Object(
-      {
-        limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
-        key: text(
-          'Jobs that name the same key share one limit, the last written; without it, it is the job’s own.',
-          'customer-42',
-        ),
-        onLimit: Type.Optional(
-          Type.Enum(['wait', 'skip', 'cancel_oldest'], {
-            default: 'wait',
-            description: 'What becomes of a run that finds no free slot.',
-          }),
-        ),
-      },
-      {
-        additionalProperties: false,
-        description:
-          'How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later.',
-        examples: [{ key: 'customer-42', limit: 5 }],
-      },
-    ),
-  ),
-  rateLimit: Type.Optional(
-    Type.Object(
-      {
-        limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
-        period: Type.String({ examples: ['1m', 'PT1H'] }),
-        burst: Type.Optional(
-          Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'How many may start at once; default `limit`.' }),
-        ),
-        cost: Type.Optional(
-          Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1, description: 'As how many a run counts.' }),
-        ),
-        key: text('That of `concurrency`, if both are there.', 'customer-42'),
-      },
-      {
-        additionalProperties: false,
-        description: 'How many runs may start in a period; the others wait, in order, and nobody behind them.',
-        examples: [{ key: 'customer-42', limit: 100, period: '1m', burst: 10 }],
-      },
-    ),
   ),
 }
 
@@ -146,7 +109,6 @@ const DEFINITION = {
   ),
   payloadRef: text('A payload that lies elsewhere, such as one of `PUT /v1/payloads`.', 'pl_019a2f5e7c10'),
   ...POLICIES,
-  ...LIMITS,
   labels: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description: 'Your own names and values, to find it again; at most 64.',
