@@ -129,6 +129,23 @@ const THINGS: Record<string, Thing> = {
     unknown: () => unique('calendar'),
     isNamed: true,
   },
+  pauses: {
+    make: async ({ call }) => {
+      const made = await call<{ id: string }>('POST /v1/pauses', { key: unique('key') })
+      expect(made.status, JSON.stringify(made.body)).toBe(201)
+      return made.body.id
+    },
+    unknown: unknownUuid,
+  },
+  origins: {
+    make: async ({ call }) => {
+      const origin = `https://${unique('host').replace('_', '-')}.example`
+      expect((await call(`PUT /v1/origins/${encodeURIComponent(origin)}`, { maxRunning: 5 })).status).toBe(201)
+      return origin
+    },
+    unknown: () => `https://${unique('host').replace('_', '-')}.example`,
+    isNamed: true,
+  },
   circuits: {
     make: async ({ api, id, circuitsOf = id }) => {
       const origin = `https://${unique('host').replace('_', '-')}.example:443`
