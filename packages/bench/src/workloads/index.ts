@@ -1,13 +1,16 @@
 import type { Workload } from '../workload.ts'
 import { api } from './api.ts'
 import { create } from './create.ts'
+import { dag } from './dag.ts'
 import { delayed } from './delayed.ts'
 import { fireTimes } from './fire-times.ts'
 import { heldSnapshot } from './held-snapshot.ts'
 import { http } from './http.ts'
 import { idle } from './idle.ts'
+import { keyed } from './keyed.ts'
 import { payload } from './payload.ts'
 import { preEnqueued } from './pre-enqueued.ts'
+import { queueLimit } from './queue-limit.ts'
 import { recurring } from './recurring.ts'
 import { remote } from './remote.ts'
 import { remoteIdle } from './remote-idle.ts'
@@ -29,6 +32,9 @@ export const WORKLOADS: readonly Workload[] = [
   remoteStart,
   startLatency,
   storm,
+  queueLimit,
+  keyed,
+  dag,
   heldSnapshot,
   fireTimes,
   idle,

@@ -45,7 +45,7 @@ const PURGE = statement(
      select b.shard, b.id from belfry.batches b where b.created_at < to_timestamp($1::float8 / 1000) and b.finished_at is not null
      order by b.created_at limit $2 for update skip locked
    ), edges as (
-     delete from belfry.edges e using old o where e.child = o.id
+     delete from belfry.edges e using old o where e.child = o.id and e.tenant_id > 0
    )
    delete from belfry.batches b using old o where b.shard = o.shard and b.id = o.id`,
 )

@@ -16,7 +16,7 @@ const PARENTS = statement(
      (select a.outcome from belfry.attempts a
       where a.shard = e.shard and a.job_id = e.parent and a.nominal_at = to_timestamp($3::float8 / 1000)
         and a.finished_at >= to_timestamp($3::float8 / 1000) - interval '1 day' and a.final order by a.finished_at desc limit 1)
-   from belfry.edges e where e.child = $1 and e.parent <> $2`,
+   from belfry.edges e where e.child = $1 and e.tenant_id > 0 and e.parent <> $2`,
 )
 const HAD = statement(
   'chain_had_run',

@@ -35,7 +35,7 @@ const RELEASE = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::bigint[]) as u (shard, job_id, nominal_at, turn)
    ), free as (
      select r.ctid, u.turn from u cross join lateral (select r.ctid from belfry.runs r where ${BY_KEY} limit 1) r
-     where not exists (select from belfry.edges e where e.child = u.job_id offset 0)
+     where not exists (select from belfry.edges e where e.child = u.job_id and e.tenant_id > 0 offset 0)
    )
    update belfry.runs r set state = ${RUN_STATE.ready}, turn = f.turn, due_at = to_timestamp($5::float8 / 1000) from free f where r.ctid = f.ctid
    returning r.queue_id, r.priority, r.delivery, r.turn`,
@@ -68,7 +68,7 @@ const HOLD = statement(
 const LOCK_EDGES = statement(
   'lock_edges_of_children',
   `select e.child, e.state from unnest($1::uuid[]) as u (child) cross join lateral (
-     select e.child, e.state from belfry.edges e where e.child = u.child order by e.shard, e.parent for update) e`,
+     select e.child, e.state from belfry.edges e where e.child = u.child and e.tenant_id > 0 order by e.shard, e.parent for update) e`,
 )
 
 /** Those that still wait and that nobody else holds, with what they are charged to. Items are in order. */

@@ -56,7 +56,7 @@ const MARK = statement(
   'mark_edges',
   `${PLACES} update belfry.edges e set state = $4::smallint where /*shards e*/ e.ctid = any (array(select p.ctid from place p))`,
 )
-const DELETE_OF_CHILD = statement('delete_edges_of_child', 'delete from belfry.edges e where e.child = $1')
+const DELETE_OF_CHILD = statement('delete_edges_of_child', 'delete from belfry.edges e where e.child = $1 and e.tenant_id > 0')
 const DELETE_OF_PARENT = statement(
   'delete_edges_of_parent',
   'delete from belfry.edges e where e.shard = $1 and e.parent = $2',

@@ -23,7 +23,7 @@ const PURGE = statement(
      where e.shard = v.shard and e.parent = v.parent and e.child = v.child and v.kind = ${CHILD_KIND.one_off} and v.state <> ${EDGE_STATE.open}
        and not exists (select from belfry.runs r where r.shard = v.child_shard and r.job_id = v.child and r.state = ${RUN_STATE.dependent})
        and (v.state = ${EDGE_STATE.broken} or (${NOT_THERE}
-         and not exists (select from belfry.edges p where p.child = v.parent and p.state = ${EDGE_STATE.canceled})))
+         and not exists (select from belfry.edges p where p.child = v.parent and p.tenant_id > 0 and p.state = ${EDGE_STATE.canceled})))
    )
    select v.shard, v.parent, v.child from visited v order by v.shard, v.parent, v.child offset $4 - 1 limit 1`,
 )

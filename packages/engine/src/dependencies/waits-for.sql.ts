@@ -9,7 +9,7 @@ const MAX_COUNTED = 10_000
 const READ = statement(
   'read_waits_of_child',
   `with waits as materialized (
-     select e.parent, e.state from belfry.edges e where e.child = $1 limit ${MAX_COUNTED}
+     select e.parent, e.state from belfry.edges e where e.child = $1 and e.tenant_id > 0 limit ${MAX_COUNTED}
    )
    select w.parent, w.state = ${EDGE_STATE.broken}, (select count(*)::int from waits) from waits w order by w.state desc, w.parent limit ${MAX_SHOWN}`,
 )

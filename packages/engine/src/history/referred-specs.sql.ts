@@ -58,7 +58,7 @@ export async function keepReferred(
        union ${referring('runs')}
        union select p.shard, p.job_id from ${tableIn(schema, 'packed_runs')} p where p.job_id >= $3::uuid and p.job_id < $4::uuid
        union ${referring('dead_letters')}
-       union select e.child_shard, e.child from ${tableIn(schema, 'edges')} e where e.child >= $3::uuid and e.child < $4::uuid and e.kind = 0
+       union select e.child_shard, e.child from ${tableIn(schema, 'edges')} e where e.child >= $3::uuid and e.child < $4::uuid and e.tenant_id > 0 and e.kind = 0
      ) u cross join lateral (
        select ${SPEC_COLUMNS} from ${tableIn(schema, partitionName(day))} s where s.shard = u.shard and s.job_id = u.job_id limit 1) s
      limit $5`,

@@ -5,6 +5,10 @@ import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
+import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
+import { endChildren, lockChildren, releaseChildren } from '../../src/dependencies/children.sql.ts'
+import { deleteEdges, markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
+import { deleteEnds, lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
 import { Partitioner } from '../../src/history/partitioner.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
@@ -40,11 +44,13 @@ const failure = { failureClass: null, statusCode: null, error: 'down', outcome: 
 const lease = { holder: '9', now: START, leaseUntil: START + 30_000 }
 const promotions = fences.map(({ shard, jobId }, turn) => ({
   ...{ shard, jobId, version: 1, turn },
-  ...{ leased: turn % 2 === 0, packs: turn % 4 === 0 },
+  ...{ leased: turn % 2 === 0, packs: turn % 4 === 0, queueId: 1 },
 }))
 const inReceipt = { tenantId: 1, queueId: 1, jobVersion: 1, packed: { dueAt: START, cause: 1 } as Packed }
 const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
+const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outcome: OUTCOME.succeeded }))
+const pairs = jobIds.map((parent, i) => ({ parent, child: jobIds[BATCH - 1 - i] as string }))
 
 interface Hot {
   send(db: Queryable): Promise<unknown>
@@ -194,7 +200,7 @@ const HOT: Record<string, Hot> = {
     send: (db) =>
       sendPulse(db, {
         ...{ nodeShard: 0, nodeId: jobIds[0] as string, roles: 15, address: null, now: START, startedAt: START },
-        ...{ shards: [0, 1], timersAfter: [START, START], queueIds: [1], charges: null },
+        ...{ shards: [0, 1], timersAfter: [START, START], queueIds: [1], servedQueueIds: [1], charges: null },
       }),
     by: [
       'timers_by_due',
@@ -206,8 +212,38 @@ const HOT: Record<string, Hot> = {
       'runs_blocked',
       'runs_limited',
       'receipts_by_end',
+      'outbox_pkey',
       'jobs_with_start_deadline',
     ],
+  },
+  'lock ends': { send: (db) => lockEndsOfOneOffs(db, 1_000), by: ['outbox_pkey'] },
+  'delete ends': { send: (db) => deleteEnds(db, outbox), by: ['outbox_pkey'] },
+  'take back ends': { send: (db) => takeBackEnds(db, outbox), by: ['outbox_pkey'] },
+  'read edges': { send: (db) => readOpenEdges(db, jobIds, 10_000), by: ['edges_pkey'] },
+  'delete edges': { send: (db) => deleteEdges(db, pairs), by: ['edges_pkey'] },
+  'mark edges': { send: (db) => markEdges(db, pairs, 1), by: ['edges_pkey'] },
+  'lock children': { send: (db) => lockChildren(db, outbox), by: ['runs_pkey'] },
+  'release children': {
+    send: (db) =>
+      releaseChildren(
+        db,
+        outbox.map((child, turn) => ({ ...child, turn })),
+        START,
+      ),
+    by: ['runs_pkey', 'edges_by_child'],
+  },
+  'end children': {
+    send: (db) =>
+      endChildren(
+        db,
+        outbox.map((child) => ({ ...child, outcome: OUTCOME.canceled, error: 'no' })),
+        START,
+      ),
+    by: ['runs_pkey'],
+  },
+  'mark awaited parents': {
+    send: (db) => awaitParents(db, { oneOffs: jobIds, recurring: [] }),
+    by: ['timers_pkey'],
   },
   'read due timers': {
     send: (db) =>
@@ -221,7 +257,7 @@ const HOT: Record<string, Hot> = {
   },
 }
 
-const HOT_TABLES = /^(runs|jobs|timers|specs|checkpoints|receipts)/
+const HOT_TABLES = /^(runs|jobs|timers|specs|checkpoints|receipts|edges|outbox)/
 /** By these one finds a job or a run; whoever reads them without naming it reads the whole table. */
 const BY_KEY = /^(?:runs|jobs|timers|specs_\w+|checkpoints)_pkey$/
 const NAMES_JOB = /\b(?:job_id|id) = /
@@ -314,6 +350,11 @@ const load = async (pool: pg.Pool) => {
     `insert into jobs (updated_at, id, tenant_id, version, shard, status, definition)
      select to_timestamp($1), ${id}, 1, 1, n % ${SHARDS}, n % 4, case n % 8 when 0 then '{"startDeadlineMs":60000}' else '{}' end::json
      from generate_series(1, ${ROWS}) n`,
+    [START / 1000],
+  )
+  await pool.query(
+    `insert into edges (child_nominal, parent, child, tenant_id, shard, child_shard, kind, wanted, on_failure)
+     select to_timestamp($1), ${id}, gen_random_uuid(), 1, n % ${SHARDS}, 1, 0, 0, 0 from generate_series(1, ${ROWS}) n`,
     [START / 1000],
   )
 }
