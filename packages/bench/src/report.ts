@@ -14,6 +14,8 @@ interface Ratios {
   http_vs_floor: number | null
   /** Cost per run ÷ cost per run. */
   ten_million_vs_hundred_thousand: number | null
+  /** Throughput of a queue with a limit that is never reached ÷ without. */
+  queue_limit: number | null
   /** Throughput with a snapshot held ÷ without. */
   held_snapshot: number | null
 }
@@ -73,6 +75,7 @@ export class ReportWriter {
           value('recurring_among_timers', 'belfry among 100k'),
           value('recurring_among_timers', 'belfry among 10m'),
         ),
+        queue_limit: ratio(value('queue_limit', 'belfry, limited'), value('queue_limit', 'belfry')),
         held_snapshot: ratio(value('long_run', 'belfry, snapshot held'), value('long_run', 'belfry')),
       },
       start_p95_ms: value('start_p95', 'belfry'),

@@ -278,6 +278,25 @@ export interface BatchJob {
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+  concurrency?: {
+    limit: number
+    /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+    key?: string
+    /** What becomes of a run that finds no free slot. */
+    onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+  }
+  /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+  rateLimit?: {
+    limit: number
+    period: string
+    /** How many may start at once; default `limit`. */
+    burst?: number
+    /** As how many a run counts. */
+    cost?: number
+    /** That of `concurrency`, if both are there. */
+    key?: string
+  }
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
@@ -511,9 +530,29 @@ export interface DescribedJob {
   http: HttpTarget | null
   queue: string
   priority: number
+  /** How many runs may be performed at a time, as the job says; its key may have been given another limit since. */
+  concurrency: {
+    limit: number
+    key: string | null
+    onLimit: 'wait' | 'skip' | 'cancel_oldest'
+  } | null
+  /** How many runs may start in a period, as the job says. */
+  rateLimit: {
+    limit: number
+    period: string
+    burst: number
+    cost: number
+    key: string | null
+  } | null
   payload: unknown
   payloadRef: string | null
   labels: Record<string, string>
+  /** While it is there, no other job is made under this key. */
+  unique: {
+    key: string
+    while?: string
+    onConflict?: string
+  } | null
   /** As it was given; null: the default. */
   retry: {
     maxAttempts?: number
@@ -548,6 +587,8 @@ export interface DescribedJob {
   /** Since when it is paused. */
   pausedAt: string | null
   pausedReason: string | null
+  /** Who paused it. */
+  pausedBy: string | null
   /** What was asked for, as one sentence. */
   understoodAs: string
   /** The canonical text: the cron (several joined by ` | `), the interval, or the instant. Null: now. */
@@ -575,7 +616,7 @@ export interface Explanation {
   timezone: string
   /** What became of it, or will. */
   verdict: 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
-  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
+  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, key_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
   reason: string | null
   /** All of it in one sentence, for a person. */
   sentence: string
@@ -656,6 +697,18 @@ export interface Explanation {
       /** What they said why. */
       reason: string | null
     } | null
+    /** Who paused its tenant, its key or the origin that it calls; `kind` and `name` say what. */
+    pause: {
+      action: string
+      /** The prefix of an API key, `admin`, or a program. */
+      actor: string
+      /** When. */
+      at: string
+      /** What they said why. */
+      reason: string | null
+    } | null
+    /** The limit of its key that it waits for, and who has it. */
+    keyLimit: string | null
     /** How the limit of its queue keeps it waiting. */
     queueLimit: string | null
     /** The circuit of its target that is open. */
@@ -858,9 +911,29 @@ export interface Job {
   http: HttpTarget | null
   queue: string
   priority: number
+  /** How many runs may be performed at a time, as the job says; its key may have been given another limit since. */
+  concurrency: {
+    limit: number
+    key: string | null
+    onLimit: 'wait' | 'skip' | 'cancel_oldest'
+  } | null
+  /** How many runs may start in a period, as the job says. */
+  rateLimit: {
+    limit: number
+    period: string
+    burst: number
+    cost: number
+    key: string | null
+  } | null
   payload: unknown
   payloadRef: string | null
   labels: Record<string, string>
+  /** While it is there, no other job is made under this key. */
+  unique: {
+    key: string
+    while?: string
+    onConflict?: string
+  } | null
   /** As it was given; null: the default. */
   retry: {
     maxAttempts?: number
@@ -895,6 +968,8 @@ export interface Job {
   /** Since when it is paused. */
   pausedAt: string | null
   pausedReason: string | null
+  /** Who paused it. */
+  pausedBy: string | null
 }
 
 export interface JobChange {
@@ -1008,6 +1083,25 @@ export interface JobInput {
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+  concurrency?: {
+    limit: number
+    /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+    key?: string
+    /** What becomes of a run that finds no free slot. */
+    onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+  }
+  /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+  rateLimit?: {
+    limit: number
+    period: string
+    /** How many may start at once; default `limit`. */
+    burst?: number
+    /** As how many a run counts. */
+    cost?: number
+    /** That of `concurrency`, if both are there. */
+    key?: string
+  }
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
@@ -1120,6 +1214,25 @@ export interface JobPatch {
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+  concurrency?: {
+    limit: number
+    /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+    key?: string
+    /** What becomes of a run that finds no free slot. */
+    onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+  }
+  /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+  rateLimit?: {
+    limit: number
+    period: string
+    /** How many may start at once; default `limit`. */
+    burst?: number
+    /** As how many a run counts. */
+    cost?: number
+    /** That of `concurrency`, if both are there. */
+    key?: string
+  }
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
@@ -1294,6 +1407,25 @@ export interface NamedJobInput {
   startDeadline?: string
   /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
   delivery?: 'at_least_once' | 'at_most_once'
+  /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+  concurrency?: {
+    limit: number
+    /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+    key?: string
+    /** What becomes of a run that finds no free slot. */
+    onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+  }
+  /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+  rateLimit?: {
+    limit: number
+    period: string
+    /** How many may start at once; default `limit`. */
+    burst?: number
+    /** As how many a run counts. */
+    cost?: number
+    /** That of `concurrency`, if both are there. */
+    key?: string
+  }
   /** Your own names and values, to find it again; at most 64. */
   labels?: Record<string, string>
   /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */
@@ -1554,6 +1686,19 @@ export interface Run {
       /** It did not succeed: the run is blocked until it does, or somebody runs or cancels it. */
       hasFailed: boolean
     }>
+  }
+  /** The limit that a blocked run waits for. */
+  limitedBy?: {
+    /** Null: the limit is the job's own. */
+    key: string | null
+    /** How many are performed at a time; null: only their rate is limited. */
+    limit: number | null
+    rate: {
+      limit: number
+      periodMs: number
+    } | null
+    /** Runs that hold its slots: a few, the oldest first. */
+    heldBy: string[]
   }
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: Attempt[]
@@ -1953,6 +2098,25 @@ export interface PostJobsBatch {
         startDeadline?: string
         /** Whether an attempt whose outcome is unknown is repeated, or the run ends as lost. */
         delivery?: 'at_least_once' | 'at_most_once'
+        /** How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later. */
+        concurrency?: {
+          limit: number
+          /** Jobs that name the same key share one limit, the last written; without it, it is the job’s own. */
+          key?: string
+          /** What becomes of a run that finds no free slot. */
+          onLimit?: 'wait' | 'skip' | 'cancel_oldest'
+        }
+        /** How many runs may start in a period; the others wait, in order, and nobody behind them. */
+        rateLimit?: {
+          limit: number
+          period: string
+          /** How many may start at once; default `limit`. */
+          burst?: number
+          /** As how many a run counts. */
+          cost?: number
+          /** That of `concurrency`, if both are there. */
+          key?: string
+        }
         /** Your own names and values, to find it again; at most 64. */
         labels?: Record<string, string>
         /** While a job of the tenant with this key is queued (has not started), active (has started), or both (default: until it has ended), no other is made: the one that is there is kept and answered (default), replaced if it has not started, or the request is rejected (409). */

@@ -3,6 +3,7 @@ import type { Engine } from './engine.ts'
 import type { OfTenant } from './jobs.ts'
 import { getLogs, type LogView } from './lookup/get-logs.sql.ts'
 import { getRun } from './lookup/get-run.sql.ts'
+import { withLimit } from './lookup/limited-by.sql.ts'
 import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
 import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
@@ -22,7 +23,8 @@ export class Runs {
   /** The run with its attempts, wherever it is. Null: there is none. */
   async get(runId: string): Promise<RunView | null> {
     const { db } = this.#engine
-    return withParents(db, await withBackfill(db, await withOwnPayload(db, await getRun(db, null, runId))))
+    const run = await withLimit(db, await getRun(db, null, runId))
+    return withParents(db, await withBackfill(db, await withOwnPayload(db, run)))
   }
 
   /** Live and finished ones in one list, a page at a time. */

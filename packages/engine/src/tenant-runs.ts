@@ -1,5 +1,6 @@
 import { getLogs, type LogView } from './lookup/get-logs.sql.ts'
 import { getRun } from './lookup/get-run.sql.ts'
+import { withLimit } from './lookup/limited-by.sql.ts'
 import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
 import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
@@ -20,7 +21,7 @@ export class TenantRuns {
     const { fresh, caller } = this.#scope
     const run = await getRun(fresh, caller.tenantId, runId)
     if (run === null) throw noSuch('run', runId)
-    return withParents(fresh, await withBackfill(fresh, await withOwnPayload(fresh, run)))
+    return withParents(fresh, await withBackfill(fresh, await withOwnPayload(fresh, await withLimit(fresh, run))))
   }
 
   /** Live and finished ones in one list, a page at a time. */

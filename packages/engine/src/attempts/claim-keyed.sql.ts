@@ -55,7 +55,8 @@ const LOCK = statement(
 const COUNT = statement(
   'count_leased_of_keys',
   `with paused as materialized (
-     select array(select q.id from belfry.queues q where q.paused_at is not null) as queue_ids
+     select array(select q.id from belfry.queues q where q.paused_at is not null) as queue_ids,
+       exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}) as has_limited
    )
    select leased.count::int, leased.asked::int, limited.nominal_at, alive.nominal_at
    from paused cross join unnest($1::smallint[], $2::bigint[], $3::int[]) with ordinality as k (shard, key, max_running, n)
@@ -65,13 +66,14 @@ const COUNT = statement(
        where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased} limit coalesce(k.max_running, 0)) l) leased
    left join lateral (
      select r.nominal_at from belfry.runs r
-     where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.limited} and r.queue_id <> all (paused.queue_ids)
+     where paused.has_limited and /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.limited}
+       and r.queue_id <> all (paused.queue_ids)
      order by r.nominal_at limit 1) limited on true
    left join lateral (
      select r.nominal_at from belfry.runs r
-     where /*shards r*/ r.shard = k.shard and r.limit_key = k.key
+     where k.max_running = 1 and /*shards r*/ r.shard = k.shard and r.limit_key = k.key
        and r.state in (${RUN_STATE.ready}, ${RUN_STATE.leased}, ${RUN_STATE.waiting}, ${RUN_STATE.limited}) and r.queue_id <> all (paused.queue_ids)
-     order by r.nominal_at limit 1) alive on k.max_running = 1
+     order by r.nominal_at limit 1) alive on true
    order by k.n`,
 )
 const LEASE = statement(

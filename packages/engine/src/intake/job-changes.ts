@@ -5,7 +5,7 @@ import { deleteEdgesOfChild, deleteEdgesOfParent } from '../dependencies/edges.s
 import { BelfryError } from '../errors.ts'
 import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
-import { CAUSE, nameOf, OVERLAP } from '../job/states.ts'
+import { CAUSE, OVERLAP } from '../job/states.ts'
 import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import { dueOf } from '../promotion/due.ts'
@@ -32,8 +32,9 @@ import {
 import { freeName, holderOfName } from './keys.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
 import { mustKeepUnique } from './must-keep-unique.ts'
+import { overlaps } from './overlaps.ts'
 import { type ReplanUpdatedDeps, replanUpdated } from './replan-updated.ts'
-import { isChain, triggerDependent } from './trigger-dependent.ts'
+import { isChain, timeBesideChain, triggerDependent } from './trigger-dependent.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import { AS_THE_JOB_SAYS, mustTakePayload, type UnderstoodTrigger } from './understand-trigger.ts'
 
@@ -99,7 +100,7 @@ export class JobChanges {
       if (active.scheduleId !== null && active.nominalAt !== null && active.nominalAt <= now)
         throw new BelfryError('in_progress', `job ${jobId} is still making up for missed times: try again`)
       await writeTimer(tx, { ...active, dueAt: NEVER_DUE })
-      await writeJob(tx, { ...job, status: JOB_STATUS.paused, pauseReason: reason }, now)
+      await writeJob(tx, { ...job, status: JOB_STATUS.paused, pauseReason: reason, pausedBy: by }, now)
       await record('pause', statusOf(job), { status: 'paused', reason })
       return { status: 'paused' }
     })
@@ -267,6 +268,7 @@ export class JobChanges {
         const known = at.scheduleId === null ? null : await this.#scheduleOf(at)
         let nominalAt = Math.max(now, (at.lastTriggerAt ?? 0) + 1)
         while (known && known.schedule.next(nominalAt - 1) === nominalAt) nominalAt++
+        if (isChain(job)) nominalAt = await timeBesideChain(tx, job, nominalAt)
         const policy = overlap === null ? at.overlap : OVERLAP[overlap]
         const met = await meetLive(tx, at, policy, [nominalAt], { now, graceMs: this.#deps.cancelGraceMs })
         if (met.skips.length > 0)
@@ -397,10 +399,4 @@ export class JobChanges {
     for (const [shard, dueAt] of wake) wakeups.timer(shard, dueAt)
     return result
   }
-}
-
-function overlaps(jobId: string, policy: number, whose: string): BelfryError {
-  const name = nameOf(OVERLAP, policy)
-  const waits = policy === OVERLAP.skip ? '' : ', and no more may wait for it'
-  return new BelfryError('overlap', `a run of job ${jobId} is still alive${waits}: ${whose} is ${name}`)
 }

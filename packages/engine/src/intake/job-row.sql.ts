@@ -8,23 +8,25 @@ export const JOB_STATUS = { active: 0, paused: 1, completed: 2, canceled: 3 } as
 
 const LOCK_JOB = statement(
   'lock_job',
-  `select j.tenant_id, j.version, j.status, j.name, j.definition, j.pause_reason from belfry.jobs j where j.shard = $1 and j.id = $2 for update`,
+  `select j.tenant_id, j.version, j.status, j.name, j.definition, j.pause_reason, j.paused_by from belfry.jobs j where j.shard = $1 and j.id = $2 for update`,
 )
 const LOCK_SPEC = statement(
   'lock_spec',
-  `select s.tenant_id, s.version, case when s.paused_at is null then 0 else 1 end, s.name, s.definition, s.pause_reason
+  `select s.tenant_id, s.version, case when s.paused_at is null then 0 else 1 end, s.name, s.definition, s.pause_reason, s.paused_by
    from belfry.specs s where s.shard = $1 and s.job_id = $2 for update`,
 )
 const WRITE_JOB = statement(
   'write_job',
   `update belfry.jobs j set version = $3, status = $4, name = $5, definition = $6::json, pause_reason = $7, updated_at = to_timestamp($8::float8 / 1000),
-     paused_at = case when $9::float8 is not null then coalesce(j.paused_at, to_timestamp($9::float8 / 1000)) end
+     paused_at = case when $9::float8 is not null then coalesce(j.paused_at, to_timestamp($9::float8 / 1000)) end,
+     paused_by = case when $9::float8 is not null then $10 end
    where j.shard = $1 and j.id = $2`,
 )
 const WRITE_SPEC = statement(
   'write_spec',
   `update belfry.specs s set version = $3, name = $4, definition = $5::json, pause_reason = $6, updated_at = to_timestamp($7::float8 / 1000),
-     paused_at = case when $8::float8 is not null then coalesce(s.paused_at, to_timestamp($8::float8 / 1000)) end
+     paused_at = case when $8::float8 is not null then coalesce(s.paused_at, to_timestamp($8::float8 / 1000)) end,
+     paused_by = case when $8::float8 is not null then $9 end
    where s.shard = $1 and s.job_id = $2`,
 )
 const DELETE_JOB = statement('delete_job', 'delete from belfry.jobs j where j.shard = $1 and j.id = $2')
@@ -44,9 +46,11 @@ export interface JobRow {
   name: string | null
   definitionJson: string
   pauseReason: string | null
+  /** Who paused it, if it is. */
+  pausedBy: string | null
 }
 
-type Row = [number, number, number, string | null, string, string | null]
+type Row = [number, number, number, string | null, string, string | null, string | null]
 
 /** The job's definition, wherever it is kept, locked after its timer. Null: there is no such job. */
 export async function lockJob(tx: Queryable, jobId: string): Promise<JobRow | null> {
@@ -54,8 +58,9 @@ export async function lockJob(tx: Queryable, jobId: string): Promise<JobRow | nu
   const [recurring] = await tx.query<Row>(LOCK_JOB, [shard, jobId])
   const [row] = recurring ? [recurring] : await tx.query<Row>(LOCK_SPEC, [shard, jobId])
   if (!row) return null
-  const [tenantId, version, status, name, definitionJson, pauseReason] = row
-  return { shard, jobId, oneOff: recurring === undefined, tenantId, version, status, name, definitionJson, pauseReason }
+  const [tenantId, version, status, name, definitionJson, pauseReason, pausedBy] = row
+  const described = { version, status, name, definitionJson, pauseReason, pausedBy }
+  return { shard, jobId, oneOff: recurring === undefined, tenantId, ...described }
 }
 
 /** A job that was paused already stays so since then, whatever else of it changes. */
@@ -71,6 +76,7 @@ export async function writeJob(tx: Queryable, job: JobRow, now: Instant): Promis
       job.pauseReason,
       now,
       pausedAt,
+      job.pausedBy,
     ])
   else
     await tx.query(WRITE_JOB, [
@@ -83,6 +89,7 @@ export async function writeJob(tx: Queryable, job: JobRow, now: Instant): Promis
       job.pauseReason,
       now,
       pausedAt,
+      job.pausedBy,
     ])
 }
 

@@ -38,7 +38,12 @@ export async function planJob(
     await writeTimer(tx, { ...timer, dueAt: NEVER_DUE })
     await writeJob(
       tx,
-      { ...job, status: JOB_STATUS.paused, pauseReason: `cannot be understood: ${error.message}` },
+      {
+        ...job,
+        status: JOB_STATUS.paused,
+        pauseReason: `cannot be understood: ${error.message}`,
+        pausedBy: 'belfry',
+      },
       now,
     )
     return { afterCommit: () => {} }

@@ -1,3 +1,4 @@
+import { hadRun } from '../dependencies/chain.sql.ts'
 import { releaseByHand } from '../dependencies/children.sql.ts'
 import type { Definition } from '../job/definition.ts'
 import { runIdOf } from '../job/ids.ts'
@@ -18,6 +19,13 @@ export async function triggerDependent(
   if (!job.oneOff || payloadJson !== null || overlap !== null) return null
   const released = await releaseByHand(tx, job, at)
   return released && { ...released, runId: runIdOf(job.jobId, released.nominalAt) }
+}
+
+/** Runs of a job that follows others have the times of those, which are mostly whole seconds: a trigger takes none of them. */
+export async function timeBesideChain(tx: Queryable, { jobId }: JobRow, from: Instant): Promise<Instant> {
+  let at = from
+  while (at % 1_000 === 0 || (await hadRun(tx, jobId, at))) at++
+  return at
 }
 
 /** It follows recurring jobs, and has no schedule. */

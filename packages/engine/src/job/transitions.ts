@@ -45,7 +45,8 @@ export const TRANSITIONS: readonly Transition[] = [
   { verb: 'backfill', from: 'absent', to: 'ready', when: 'a nominal time of the past is to be run, and there is room' },
 
   { verb: 'claim', from: 'ready', to: 'leased', when: 'a worker takes it' },
-  { verb: 'claim', from: 'ready', to: 'blocked', when: 'its concurrency key has no free slot' },
+  { verb: 'claim', from: 'ready', to: 'limited', when: 'its key has no free slot, or its rate allows none' },
+  { verb: 'claim', from: 'ready', to: 'finished', when: 'the same, and it is not to wait', outcomes: ['skipped'] },
   { verb: 'renew', from: 'leased', to: 'leased', when: 'the holder is alive' },
 
   {
@@ -75,7 +76,9 @@ export const TRANSITIONS: readonly Transition[] = [
   },
 
   { verb: 'wake', from: 'waiting', to: 'ready', when: 'its backoff or snooze is over' },
-  { verb: 'wake', from: 'blocked', to: 'ready', when: 'a slot is free, or the run before it is gone' },
+  { verb: 'wake', from: 'blocked', to: 'ready', when: 'the run before it is gone' },
+  { verb: 'wake', from: 'limited', to: 'ready', when: 'a slot of its key is free' },
+  { verb: 'wake', from: 'limited', to: 'waiting', when: 'the rate of its key allows it soon' },
   { verb: 'wake', from: 'blocked', to: 'waiting', when: 'the same, and it was opened again for later' },
   {
     verb: 'supersede',
@@ -88,13 +91,16 @@ export const TRANSITIONS: readonly Transition[] = [
   { verb: 'cancel', from: 'ready', to: 'finished', when: 'it had not started', outcomes: ['canceled'] },
   { verb: 'cancel', from: 'waiting', to: 'finished', when: 'it was between attempts', outcomes: ['canceled'] },
   { verb: 'cancel', from: 'blocked', to: 'finished', when: 'it had not started', outcomes: ['canceled'] },
+  { verb: 'cancel', from: 'limited', to: 'finished', when: 'it had not started', outcomes: ['canceled'] },
   { verb: 'cancel', from: 'leased', to: 'leased', when: 'its holder is asked to stop' },
   { verb: 'purge', from: 'ready', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
   { verb: 'purge', from: 'waiting', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
   { verb: 'purge', from: 'blocked', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
+  { verb: 'purge', from: 'limited', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
   { verb: 'expire', from: 'ready', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
   { verb: 'expire', from: 'waiting', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
   { verb: 'expire', from: 'blocked', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
+  { verb: 'expire', from: 'limited', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
 
   { verb: 'redrive', from: 'finished', to: 'ready', when: 'a failed or lost run is opened again' },
   { verb: 'redrive', from: 'finished', to: 'blocked', when: 'the same, while another run of the job is alive' },

@@ -108,8 +108,17 @@ function waiting(found: Unsaid, at: string, time: Time): string {
       return `The job was to run at ${at}, but is paused ${byWhom(found.by, time)}; it runs when it is resumed.`
     case 'queue_paused':
       return `${run} is ready, but the queue ${waits.queue} is paused ${byWhom(waits.queuePause, time)}.`
+    case 'tenant_paused':
+    case 'key_paused':
+    case 'origin_paused': {
+      const { kind = '', name = null } = waits.pause ?? {}
+      const what = kind === 'origin' ? `calls to ${name} are` : `the ${kind}${name === null ? '' : ` ${name}`} is`
+      return `${run} is not started while ${what} paused ${byWhom(waits.pause, time)}.`
+    }
     case 'queue_limited':
       return `${run} is ready, behind ${ahead}, but the queue ${waits.queue} ${waits.queueLimit}.`
+    case 'key_limited':
+      return `${run} waits for ${waits.keyLimit ?? 'a slot of its key'}.`
     case 'origin_limited':
       return `${run} waits until ${time(waits.until)}: ${waits.after?.error ?? 'calls to its target are limited'}.`
     case 'circuit_open':

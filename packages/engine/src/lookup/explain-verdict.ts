@@ -96,6 +96,7 @@ function judgeLive(blank: Judgement, live: LiveRun, facts: Facts): Judgement {
     const behind = facts.alive.find(({ nominalAt }) => nominalAt !== live.nominalAt)?.nominalAt ?? null
     return { ...found, verdict: 'waiting', reason: 'blocked', behind }
   }
+  if (live.state === RUN_STATE.limited) return { ...found, verdict: 'waiting', reason: 'key_limited' }
   if (live.state === RUN_STATE.dependent) return { ...found, verdict: 'waiting', reason: 'dependency' }
   return { ...found, verdict: 'waiting', reason: waitsAfter(blank.attempts.at(-1)) }
 }

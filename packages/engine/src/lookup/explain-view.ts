@@ -7,12 +7,14 @@ import { localTimeOf } from '../schedule/local-time.ts'
 import type { Queryable } from '../store/database.ts'
 import { canceledBy, overlappedWith, readDayName } from './explain-doers.sql.ts'
 import type { EndedAttempt } from './explain-facts.sql.ts'
+import { pauseOf, pauseReasonOf, readPauses } from './explain-pauses.sql.ts'
 import { sentenceOf } from './explain-sentence.ts'
 import { doerOf, formerNameOf, type InForce, readTimesOf } from './explain-timeline.ts'
 import type { Judgement, Known } from './explain-verdict.ts'
 import { type ReadyWait, readReadyWait } from './explain-waits.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
 import { dateOf } from './job-view.ts'
+import { type LimitedBy, limitInWords, readLimitedBy } from './limited-by.sql.ts'
 import { causeOf, failureClassOf, finalStatusOf, liveStatusOf } from './run-view.ts'
 
 export interface ExplainDeps {
@@ -38,7 +40,7 @@ export async function explanationsOf(
 ): Promise<Explanation[]> {
   const { db } = deps
   const shard = shardOfJob(jobId)
-  const [overlaps, cancels, queued, circuit, days, waitsFor] = await Promise.all([
+  const [overlaps, cancels, queued, circuit, days, waitsFor, pauses, limits] = await Promise.all([
     overlappedWith(
       db,
       { shard, jobId },
@@ -51,6 +53,8 @@ export async function explanationsOf(
     circuitOf(deps, known, judgements),
     dayNamesOf(deps, known, judgements),
     judgements.some(isDependent) ? readWaitsFor(db, jobId) : null,
+    judgements.some(isAlive) ? readPauses(db, deps.tenantId, jobId, known.facts.definition.url) : [],
+    judgements.some(isLimited) ? readLimitedBy(db, jobId) : new Map<Instant, LimitedBy>(),
   ])
   return judgements.map((judged) => {
     const overlap = overlaps.get(judged.at)
@@ -58,6 +62,9 @@ export async function explanationsOf(
     const overlappedRun = overlap === undefined ? null : runIdOf(jobId, overlap)
     const waits = waitsOf(jobId, judged, queued.get(judged.at) ?? null, circuit)
     if (waits !== null && isDependent(judged)) waits.jobs = waitsFor
+    if (waits !== null) waits.pause = pauseOf(judged, pauses)
+    const limit = limits.get(judged.at)
+    if (waits !== null && limit) waits.keyLimit = limitInWords(limit)
     return explanationOf(jobId, { ...judged, by, reason: readyReasonOf(judged, waits) }, waits, {
       overlapped: overlappedRun,
       dayName: days.get(judged.at) ?? null,
@@ -67,8 +74,13 @@ export async function explanationsOf(
 
 const isDependent = ({ verdict, reason }: Judgement): boolean => verdict === 'waiting' && reason === 'dependency'
 
+const isLimited = ({ live }: Judgement): boolean => live?.state === RUN_STATE.limited
+
+const isAlive = ({ live }: Judgement): boolean => live !== null && live.state !== RUN_STATE.leased
+
 /** What keeps a ready run waiting besides those before it. */
 function readyReasonOf({ reason }: Judgement, waits: Waits | null): Judgement['reason'] {
+  if (waits?.pause) return pauseReasonOf(waits.pause)
   if (reason !== 'ready') return reason
   return waits?.queuePause != null ? 'queue_paused' : waits?.queueLimit != null ? 'queue_limited' : reason
 }
@@ -156,6 +168,8 @@ function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, cir
     behind: behind === null ? null : runIdOf(jobId, behind),
     jobs: null,
     queuePause: queued?.queuePause ?? null,
+    pause: null,
+    keyLimit: null,
     queueLimit: queued?.queueLimit ?? null,
     circuit: live === null ? null : circuit,
     after:

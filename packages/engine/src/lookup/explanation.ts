@@ -9,7 +9,8 @@ export type Verdict = 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | '
 export type Reason =
   | 'cancel_requested'
   | ('jitter' | 'not_promoted' | 'not_planned' | 'ready' | 'queue_paused' | 'job_paused' | 'circuit_open' | 'blocked')
-  | ('backoff' | 'snoozed' | 'released' | 'redriven' | 'queue_limited' | 'origin_limited')
+  | ('backoff' | 'snoozed' | 'released' | 'redriven' | 'queue_limited' | 'origin_limited' | 'key_limited')
+  | ('tenant_paused' | 'key_paused' | 'origin_paused')
   | SkipReason
   | WhyNot['rule']
   | ('max_runs' | 'one_off' | 'not_created' | 'canceled' | 'completed')
@@ -59,6 +60,10 @@ export interface Waits {
   /** The jobs that must end first: how many, and a few of them. */
   jobs: WaitsFor | null
   queuePause: Doer | null
+  /** The pause of its tenant, its key or its target that keeps it waiting. */
+  pause: (Doer & { kind: 'tenant' | 'key' | 'origin'; name: string | null }) | null
+  /** What it waits for, if that is the limit of its key, in words. */
+  keyLimit: string | null
   /** How the limit of its queue keeps it waiting, in words. */
   queueLimit: string | null
   circuit: { origin: string; until: Date; reason: string } | null

@@ -9,10 +9,10 @@ import { OUTCOME, RUN_STATE } from '../job/states.ts'
  */
 export const jobPlaces = (shard: string, id: string, since: string): string => `
    left join lateral (
-     select j.id, j.tenant_id, j.version, j.status, j.name, j.updated_at, j.paused_at, j.pause_reason, j.definition
+     select j.id, j.tenant_id, j.version, j.status, j.name, j.updated_at, j.paused_at, j.pause_reason, j.paused_by, j.definition
      from belfry.jobs j where j.shard = ${shard} and j.id = ${id} limit 1) j on true
    left join lateral (
-     select s.job_id, s.tenant_id, s.version, s.name, s.updated_at, s.paused_at, s.pause_reason, s.definition
+     select s.job_id, s.tenant_id, s.version, s.name, s.updated_at, s.paused_at, s.pause_reason, s.paused_by, s.definition
      from belfry.specs s where s.shard = ${shard} and s.job_id = ${id} limit 1) s on true
    left join lateral (
      select t.nominal_at, t.due_at, t.schedule_id, t.remaining_runs from belfry.timers t where t.shard = ${shard} and t.job_id = ${id} limit 1) t on true
@@ -55,4 +55,4 @@ export const JOB_COLUMNS = `coalesce(j.id, s.job_id) as id, coalesce(j.tenant_id
      case when j.id is not null then j.definition else s.definition end, t.nominal_at, t.due_at, r.nominal_at, r.due_at, r.state,
      coalesce(a.nominal_at, d.nominal_at), coalesce(a.outcome, case when d.nominal_at is not null then ${OUTCOME.failed} end),
      case when a.nominal_at is not null then a.failure_class else d.failure_class end,
-     case when a.nominal_at is not null then a.error else d.error end, coalesce(a.finished_at, d.died_at), coalesce(a.number, d.attempt), t.schedule_id, t.remaining_runs`
+     case when a.nominal_at is not null then a.error else d.error end, coalesce(a.finished_at, d.died_at), coalesce(a.number, d.attempt), t.schedule_id, t.remaining_runs, coalesce(j.paused_by, s.paused_by)`

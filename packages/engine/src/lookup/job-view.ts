@@ -1,10 +1,20 @@
 import { type HttpView, shownHttp } from '../intake/http-input.ts'
 import { onceInput, type ScheduleView, scheduleInput } from '../intake/schedule-input.ts'
 import type { OnParentFailure, Wanted } from '../job/after.ts'
-import { type After, DEFAULT_PRIORITY, type Definition, type RetryPolicy, usualTimeoutMs } from '../job/definition.ts'
+import {
+  type After,
+  type ConcurrencyLimit,
+  DEFAULT_PRIORITY,
+  type Definition,
+  type RateLimit,
+  type RetryPolicy,
+  type UniqueKey,
+  usualTimeoutMs,
+} from '../job/definition.ts'
 import { createdAtOf, runIdOf } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass, nameOf, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { formatDuration } from '../schedule/duration.ts'
 import { type FinalStatus, finalStatusOf } from './run-view.ts'
 
 export const JOB_STATUSES = ['active', 'paused', 'completed', 'canceled', 'succeeded', 'failed'] as const
@@ -46,9 +56,15 @@ export interface JobView {
   http: HttpView | null
   queue: string
   priority: number
+  /** How many of its runs, or of all that share the key, may be performed at a time; null: any. */
+  concurrency: { limit: number; key: string | null; onLimit: 'wait' | 'skip' | 'cancel_oldest' } | null
+  /** How many may start in a period; null: any. */
+  rateLimit: { limit: number; period: string; burst: number; cost: number; key: string | null } | null
   payload: unknown
   payloadRef: string | null
   labels: Record<string, string>
+  /** While it is there, no other job is made under this key. */
+  unique: UniqueKey | null
   retry: RetryPolicy | null
   timeoutMs: number
   /** The nominal time to come; of a one-off that has become a run, when that may start. Null while paused or running. */
@@ -62,6 +78,8 @@ export interface JobView {
   updatedAt: Date
   pausedAt: Date | null
   pausedReason: string | null
+  /** Who paused it; null: it is not, or nobody wrote it down then. */
+  pausedBy: string | null
 }
 
 export type JobRow = readonly [
@@ -90,10 +108,20 @@ export type JobRow = readonly [
   /** Of a recurring job that has a future: the schedule it goes by, and how many runs are left of `maxRuns`. */
   scheduleId: string | null,
   remainingRuns: number | null,
+  pausedBy: string | null,
 ]
 
 /** A one-off that is due within this time of its creation was to run at once. */
 const AT_ONCE_MS = 1_000
+
+const concurrencyViewOf = ({ limit, key, onLimit }: ConcurrencyLimit): JobView['concurrency'] => ({
+  ...{ limit, key: key ?? null, onLimit: onLimit ?? 'wait' },
+})
+
+const rateViewOf = ({ limit, periodMs, burst, cost, key }: RateLimit): JobView['rateLimit'] => ({
+  ...{ limit, period: formatDuration({ kind: 'clock', ms: periodMs }), burst: burst ?? limit, cost: cost ?? 1 },
+  key: key ?? null,
+})
 
 export function jobViewOf(row: JobRow): JobView {
   const [jobId, , tenant, status, , name, version, updatedAt, pausedAt, pauseReason, json] = row
@@ -109,9 +137,12 @@ export function jobViewOf(row: JobRow): JobView {
     http: definition.http === undefined ? null : shownHttp(definition.http),
     queue: definition.queue ?? 'default',
     priority: definition.priority ?? DEFAULT_PRIORITY,
+    concurrency: definition.concurrency === undefined ? null : concurrencyViewOf(definition.concurrency),
+    rateLimit: definition.rateLimit === undefined ? null : rateViewOf(definition.rateLimit),
     payload: definition.payload ?? null,
     payloadRef: definition.payloadRef ?? null,
     labels: definition.labels ?? {},
+    unique: definition.unique ?? null,
     retry: definition.retry ?? null,
     timeoutMs: definition.timeoutMs ?? usualTimeoutMs(definition),
     nextRunAt: dateOf(nextRunAtOf(row)),
@@ -122,6 +153,7 @@ export function jobViewOf(row: JobRow): JobView {
     updatedAt: new Date(updatedAt),
     pausedAt: dateOf(pausedAt),
     pausedReason: pauseReason,
+    pausedBy: row[24],
   }
 }
 

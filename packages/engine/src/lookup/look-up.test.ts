@@ -112,6 +112,8 @@ test('a delayed job is active with its time, and its run waits', async () => {
     updatedAt: new Date(NOW),
     pausedAt: null,
     pausedReason: null,
+    pausedBy: null,
+    unique: null,
   })
   expect(await getRun(t.db, 1, runIdOf(jobId, LATER))).toMatchObject({
     ...{ status: 'waiting', attempt: 0, failures: 0, cause: 'create', queue: 'emails', tenant: 'default' },

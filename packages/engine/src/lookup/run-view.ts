@@ -13,6 +13,7 @@ import {
   RUN_STATE,
 } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { LimitedBy } from './limited-by.sql.ts'
 
 const LIVE_STATUSES = ['waiting', 'blocked', 'ready', 'running'] as const
 const FINAL_STATUSES = ['succeeded', 'failed', 'canceled', 'lost', 'skipped'] as const
@@ -77,6 +78,8 @@ export interface RunView extends RunSummary {
   parents?: ParentRun[]
   /** Of a run that still waits for others. */
   waitsFor?: WaitsFor
+  /** Of a run that waits for a slot of its key, or for its rate. */
+  limitedBy?: LimitedBy
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: AttemptView[]
 }

@@ -9,7 +9,7 @@ const READ = statement(
 )
 const PAUSE = statement(
   'pause_job_without_times',
-  `update belfry.jobs j set status = 1, pause_reason = $3, paused_at = to_timestamp($4::float8 / 1000), updated_at = to_timestamp($4::float8 / 1000)
+  `update belfry.jobs j set status = 1, pause_reason = $3, paused_by = 'belfry', paused_at = to_timestamp($4::float8 / 1000), updated_at = to_timestamp($4::float8 / 1000)
    where j.shard = $1 and j.id = $2 and j.status = 0`,
 )
 

@@ -16,8 +16,10 @@ const WAKE = statement(
   'wake_limited_runs',
   `with paused as materialized (
      select array(select q.id from belfry.queues q where q.paused_at is not null) as queue_ids
-   ), u as (
-     select * from unnest($1::smallint[], $2::bigint[], $3::int[]) as u (shard, key, wanted)
+   ), u as materialized (
+     select u.shard, u.key, u.wanted from unnest($1::smallint[], $2::bigint[], $3::int[]) as u (shard, key, wanted)
+     where exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})
+       and exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.limit_key = u.key and r.state = ${RUN_STATE.limited} offset 0)
    ), known as materialized (
      select u.shard, u.key, u.wanted, l.max_running, l.rate_count is not null as has_rate
      from u left join lateral (

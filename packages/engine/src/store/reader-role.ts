@@ -14,6 +14,7 @@ const READABLE_TABLES = [
   ...['receipts', 'packed_runs'],
   ...['workers', 'checkpoints', 'calendars'],
   ...['backfills', 'backfill_runs'],
+  'pauses',
   ...['edges', 'batches'],
 ] as const
 

@@ -67,6 +67,8 @@ const waits = Type.Object(
       ),
     ),
     queuePause: doer('Who paused the queue.'),
+    pause: doer('Who paused its tenant, its key or the origin that it calls; `kind` and `name` say what.'),
+    keyLimit: nullable(Type.String({ description: 'The limit of its key that it waits for, and who has it.' })),
     queueLimit: nullable(Type.String({ description: 'How the limit of its queue keeps it waiting.' })),
     circuit: nullable(
       Type.Object(
@@ -116,7 +118,7 @@ export const explanation = Type.Object(
     reason: nullable(
       Type.String({
         description:
-          '`waiting`: jitter, not_promoted, not_planned, ready, queue_paused, queue_limited, origin_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable.',
+          '`waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, key_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable.',
       }),
     ),
     sentence: Type.String({

@@ -59,6 +59,52 @@ const POLICIES = {
   ),
 }
 
+const LIMITS = {
+  concurrency: Type.Optional(
+    Type.Object(
+      {
+        limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+        key: text(
+          'Jobs that name the same key share one limit, the last written; without it, it is the job’s own.',
+          'customer-42',
+        ),
+        onLimit: Type.Optional(
+          Type.Enum(['wait', 'skip', 'cancel_oldest'], {
+            default: 'wait',
+            description: 'What becomes of a run that finds no free slot.',
+          }),
+        ),
+      },
+      {
+        additionalProperties: false,
+        description:
+          'How many runs may be performed at a time, exactly, on all nodes. A limit of 1 serves them in order of nominal time. The key cannot be changed later.',
+        examples: [{ key: 'customer-42', limit: 5 }],
+      },
+    ),
+  ),
+  rateLimit: Type.Optional(
+    Type.Object(
+      {
+        limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
+        period: Type.String({ examples: ['1m', 'PT1H'] }),
+        burst: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'How many may start at once; default `limit`.' }),
+        ),
+        cost: Type.Optional(
+          Type.Integer({ minimum: 1, maximum: 1_000_000, default: 1, description: 'As how many a run counts.' }),
+        ),
+        key: text('That of `concurrency`, if both are there.', 'customer-42'),
+      },
+      {
+        additionalProperties: false,
+        description: 'How many runs may start in a period; the others wait, in order, and nobody behind them.',
+        examples: [{ key: 'customer-42', limit: 100, period: '1m', burst: 10 }],
+      },
+    ),
+  ),
+}
+
 const AFTER = {
   after: Type.Optional(
     Type.Object(
@@ -109,6 +155,7 @@ const DEFINITION = {
   ),
   payloadRef: text('A payload that lies elsewhere, such as one of `PUT /v1/payloads`.', 'pl_019a2f5e7c10'),
   ...POLICIES,
+  ...LIMITS,
   labels: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description: 'Your own names and values, to find it again; at most 64.',

@@ -49,9 +49,36 @@ const JOB = {
   http: nullable(httpTarget),
   queue: Type.String(),
   priority: Type.Integer(),
+  concurrency: nullable(
+    Type.Object(
+      { limit: Type.Integer(), key: nullable(Type.String()), onLimit: Type.Enum(['wait', 'skip', 'cancel_oldest']) },
+      {
+        description:
+          'How many runs may be performed at a time, as the job says; its key may have been given another limit since.',
+      },
+    ),
+  ),
+  rateLimit: nullable(
+    Type.Object(
+      {
+        limit: Type.Integer(),
+        period: Type.String(),
+        burst: Type.Integer(),
+        cost: Type.Integer(),
+        key: nullable(Type.String()),
+      },
+      { description: 'How many runs may start in a period, as the job says.' },
+    ),
+  ),
   payload: Type.Unknown(),
   payloadRef: nullable(Type.String()),
   labels: Type.Record(Type.String(), Type.String()),
+  unique: nullable(
+    Type.Object(
+      { key: Type.String(), while: Type.Optional(Type.String()), onConflict: Type.Optional(Type.String()) },
+      { description: 'While it is there, no other job is made under this key.' },
+    ),
+  ),
   retry: nullable(retry),
   timeout: Type.String({ examples: ['PT5M'] }),
   nextRunAt: nullable(instant('The nominal time to come; null while paused or running.')),
@@ -69,6 +96,7 @@ const JOB = {
   updatedAt: instant('When it was last changed.'),
   pausedAt: nullable(instant('Since when it is paused.')),
   pausedReason: nullable(Type.String()),
+  pausedBy: nullable(Type.String({ description: 'Who paused it.' })),
 }
 
 export const job = Type.Object(JOB, { title: 'Job' })

@@ -132,6 +132,19 @@ export const run = Type.Object(
         { description: 'The jobs that a blocked run waits for.' },
       ),
     ),
+    limitedBy: Type.Optional(
+      Type.Object(
+        {
+          key: nullable(Type.String({ description: "Null: the limit is the job's own." })),
+          limit: nullable(
+            Type.Integer({ description: 'How many are performed at a time; null: only their rate is limited.' }),
+          ),
+          rate: nullable(Type.Object({ limit: Type.Integer(), periodMs: Type.Integer() })),
+          heldBy: Type.Array(Type.String(), { description: 'Runs that hold its slots: a few, the oldest first.' }),
+        },
+        { description: 'The limit that a blocked run waits for.' },
+      ),
+    ),
     attempts: Type.Array(attempt, {
       description: 'Those that have ended, oldest first; of very many, the last thousand.',
     }),
