@@ -14,7 +14,7 @@ const READABLE_TABLES = [
   ...['receipts', 'packed_runs'],
   ...['workers', 'checkpoints', 'calendars'],
   ...['backfills', 'backfill_runs'],
-  'pauses',
+  ...['pauses', 'limits'],
   ...['edges', 'batches'],
 ] as const
 
