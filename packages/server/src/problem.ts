@@ -24,7 +24,8 @@ export function problemText({ code, message, complaints }: BelfryError): string 
 export function sendProblem(reply: FastifyReply, error: BelfryError): FastifyReply {
   const { status } = ERRORS[error.code]
   if (status === 503) reply.header('retry-after', '1')
-  if (status === 429 && !reply.hasHeader('retry-after')) reply.header('retry-after', String(error.retryAfterSeconds ?? 1))
+  if (status === 429 && !reply.hasHeader('retry-after'))
+    reply.header('retry-after', String(error.retryAfterSeconds ?? 1))
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="belfry"')
   // As text, so that no response schema of the route is asked how to write it.
   return reply.status(status).type('application/problem+json').send(problemText(error))

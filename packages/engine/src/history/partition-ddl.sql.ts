@@ -10,7 +10,8 @@ const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 export const tableIn = (schema: string, name: string): string => `${quoted(schema)}.${quoted(name)}`
 
 /** Every column of a spec, by name: the tables may differ in the order of columns that were added later. */
-export const SPEC_COLUMNS = 'updated_at, paused_at, job_id, tenant_id, version, shard, name, pause_reason, paused_by, definition'
+export const SPEC_COLUMNS =
+  'updated_at, paused_at, job_id, tenant_id, version, shard, name, pause_reason, paused_by, definition'
 
 export const createLike = (schema: string, partition: Partition): string =>
   `create table if not exists ${tableIn(schema, partitionName(partition))} (like ${tableIn(schema, partition.table)} including all)`
