@@ -3,6 +3,7 @@ import { api } from './api.ts'
 import { create } from './create.ts'
 import { dag } from './dag.ts'
 import { delayed } from './delayed.ts'
+import { fairness } from './fairness.ts'
 import { fireTimes } from './fire-times.ts'
 import { heldSnapshot } from './held-snapshot.ts'
 import { http } from './http.ts'
@@ -31,6 +32,7 @@ export const WORKLOADS: readonly Workload[] = [
   remote,
   remoteStart,
   startLatency,
+  fairness,
   storm,
   queueLimit,
   keyed,
