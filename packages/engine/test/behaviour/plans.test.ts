@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
+import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
 import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
@@ -79,6 +80,15 @@ const HOT: Record<string, Hot> = {
         places: Array(BATCH).fill({ holder: '-9', leaseUntil: START + 30_000 }),
       }),
     by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'claim from a limited queue': {
+    send: (db) => claimFromLimited(db, { ...claim, levels: [level], delivery: 'at_least_once' }),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'count what is leased of a queue': {
+    send: (db) => countLeased(db, 1, BATCH),
+    // Receipts are few, and looked through.
+    by: ['runs_leased_of_queue', 'runs_pkey', 'receipts_pkey', 'Seq Scan of receipts'],
   },
   'find repeated calls': {
     send: (db) => callsWithLeases(db, ['-9', '-10'], START),
