@@ -1,5 +1,6 @@
 import { purgeRunPayloads } from './attempts/run-payloads.sql.ts'
 import { purgeBackfills } from './backfill/purge-backfills.sql.ts'
+import { purgeUnusedKeys } from './concurrency/key-limits.sql.ts'
 import { purgeBatches } from './dependencies/batches.sql.ts'
 import { purgeEdges } from './dependencies/purge-edges.sql.ts'
 import type { HttpSide } from './http-side.ts'
@@ -33,6 +34,7 @@ export async function purgeForgotten(deps: {
     purgeBackfills(db, shards, forgotten),
     purgeWorkers(db, now - DAY_MS),
     purgeCheckpoints(db),
+    purgeUnusedKeys(db, now),
     purgeEdges(db),
     purgeBatches(db, forgotten),
     purgeAllKeys(db, shards, now),

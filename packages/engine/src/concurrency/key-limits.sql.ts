@@ -3,7 +3,7 @@ import { limitKeyOf, limitNameOf } from '../job/flow-keys.ts'
 import { LIMIT_KIND } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { booleans, numbers, texts } from '../store/arrays.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { ON_LIMIT } from './admission.ts'
 
@@ -27,7 +27,8 @@ const MAKE = `insert into belfry.limits (used_at, key, tenant_id, shard, kind, n
      on conflict do nothing returning key`
 /**
  * Where the row says the same already nothing is written and nobody is waited for: most jobs of a key repeat what the first
- * said. What somebody else is just making keeps what he says: who of the two was the last is nobody's to tell.
+ * said. What somebody else is just making keeps what he says: who of the two was the last is nobody's to tell. A rate that
+ * changes keeps how many runs it is ahead, not for how long it was.
  */
 const PUT = statement(
   'put_key_limits',
@@ -38,7 +39,10 @@ const PUT = statement(
        max_running = case when d.has_slots then d.max_running else l.max_running end, on_limit = case when d.has_slots then d.on_limit else l.on_limit end,
        rate_count = case when d.has_rate then d.rate_count else l.rate_count end,
        rate_period_ms = case when d.has_rate then d.rate_period_ms else l.rate_period_ms end,
-       rate_burst = case when d.has_rate then d.rate_burst else l.rate_burst end
+       rate_burst = case when d.has_rate then d.rate_burst else l.rate_burst end,
+       rate_at = case when d.has_rate and l.rate_at > $12::float8 * 1000 then coalesce(($12::float8 * 1000
+         + (l.rate_at - $12::float8 * 1000) * (d.rate_period_ms::float8 / d.rate_count) / (l.rate_period_ms::float8 / l.rate_count))::bigint, l.rate_at)
+         else l.rate_at end
      from (
        select u.* from u cross join lateral (
          select from belfry.limits l
@@ -71,6 +75,11 @@ const PURGE = statement(
    where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key
      and not exists (select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key offset 0)`,
 )
+
+const UNUSED_MS = 86_400_000
+const PURGE_BATCH = 1_000
+/** For one call: the rest is for the next. */
+const MAX_BATCHES = 100
 
 export interface KeyLimit {
   shard: number
@@ -144,7 +153,18 @@ export async function existingKeys(
   return new Set((await tx.query<[string]>(EXISTING, values)).flat())
 }
 
-/** One batch, after a position; answers where the next one begins, or null. Timers and dead letters make their key's row again. */
+/** Removes rows that nobody has used for a day and no run needs. Timers and dead letters make their key's row again. */
+export async function purgeUnusedKeys(db: Database, now: Instant): Promise<void> {
+  let after: { shard: number; key: string } | null = { shard: -1, key: '0' }
+  for (let batch = 0; batch < MAX_BATCHES && after !== null; batch++) {
+    const from: { shard: number; key: string } = after
+    after = await db.transaction((tx) =>
+      purgeKeyLimits(tx, { after: from, usedBefore: now - UNUSED_MS, limit: PURGE_BATCH }),
+    )
+  }
+}
+
+/** One batch, after a position; answers where the next one begins, or null. */
 export async function purgeKeyLimits(
   tx: Queryable,
   { after, usedBefore, limit }: { after: { shard: number; key: string }; usedBefore: Instant; limit: number },
