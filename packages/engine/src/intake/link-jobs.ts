@@ -64,6 +64,7 @@ class Call {
   readonly #ids: readonly string[]
   readonly #isFresh: readonly boolean[]
   readonly #kinds: Kind[] = []
+  readonly #parentIds: (readonly string[])[] = []
   readonly #awaited = new Set<string>()
 
   constructor(prepared: readonly Prepared[], links: CallLinks, idOf: (item: Prepared) => string | null) {
@@ -164,7 +165,8 @@ class Call {
         ? chainOf(item)
         : { ...job, kind: 'immediate', dueAt: now, turn: 0, hasDependents: false, state: RUN_STATE.dependent }
     }
-    item.job.definitionJson = definitionWith(item.understood.definitionJson, definition)
+    if (after !== undefined || definition.batchId !== undefined)
+      item.job.definitionJson = definitionWith(item.understood.definitionJson, definition)
   }
 
   #wait(parent: string, child: string, tenantId: number, terms: Omit<NewEdge, 'parent' | 'child' | 'tenantId'>): void {
@@ -180,9 +182,13 @@ class Call {
   }
 
   /** Ids, each once: two names may turn out to be the same job. */
-  #parents(i: number): string[] {
+  #parents(i: number): readonly string[] {
+    const known = this.#parentIds[i]
+    if (known !== undefined) return known
     const names = this.#links.graph?.parentsOf[i] ?? []
-    return [...new Set(names.map((name) => (typeof name === 'number' ? (this.#ids[name] as string) : name)))]
+    const found = [...new Set(names.map((name) => (typeof name === 'number' ? (this.#ids[name] as string) : name)))]
+    this.#parentIds[i] = found
+    return found
   }
 
   #refsOf(i: number): Pick<After, 'refs'> {
