@@ -29,30 +29,43 @@ const LEASE_PLACED = `
      returning ${LEASED}, r.holder
    ) ${withDefinition('leased', ', t.holder')}`
 
-const one = (name: string, delivery: Delivery, queue: 'unlimited' | 'limited') =>
-  statement(name, `${pickLevel(delivery, PICKED, queue)}, ${LEASE_PLACED}`)
-const several = (name: string, delivery: Delivery, queue: 'unlimited' | 'limited') =>
-  statement(name, `${pickLevels(delivery, PICKED, queue)}, ${LEASE_PLACED}`)
-
 const SHARE = {
   at_least_once: {
-    one: one('claim_shared_at_least_once', 'at_least_once', 'unlimited'),
-    several: several('claim_shared_levels_at_least_once', 'at_least_once', 'unlimited'),
+    one: statement('claim_shared_at_least_once', `${pickLevel('at_least_once', PICKED, 'unlimited')}, ${LEASE_PLACED}`),
+    several: statement(
+      'claim_shared_levels_at_least_once',
+      `${pickLevels('at_least_once', PICKED, 'unlimited')}, ${LEASE_PLACED}`,
+    ),
   },
   at_most_once: {
-    one: one('claim_shared_at_most_once', 'at_most_once', 'unlimited'),
-    several: several('claim_shared_levels_at_most_once', 'at_most_once', 'unlimited'),
+    one: statement('claim_shared_at_most_once', `${pickLevel('at_most_once', PICKED, 'unlimited')}, ${LEASE_PLACED}`),
+    several: statement(
+      'claim_shared_levels_at_most_once',
+      `${pickLevels('at_most_once', PICKED, 'unlimited')}, ${LEASE_PLACED}`,
+    ),
   },
 }
 /** The same of a queue whose limit the transaction holds. */
 const SHARE_LIMITED = {
   at_least_once: {
-    one: one('claim_shared_limited_at_least_once', 'at_least_once', 'limited'),
-    several: several('claim_shared_limited_levels_at_least_once', 'at_least_once', 'limited'),
+    one: statement(
+      'claim_shared_limited_at_least_once',
+      `${pickLevel('at_least_once', PICKED, 'limited')}, ${LEASE_PLACED}`,
+    ),
+    several: statement(
+      'claim_shared_limited_levels_at_least_once',
+      `${pickLevels('at_least_once', PICKED, 'limited')}, ${LEASE_PLACED}`,
+    ),
   },
   at_most_once: {
-    one: one('claim_shared_limited_at_most_once', 'at_most_once', 'limited'),
-    several: several('claim_shared_limited_levels_at_most_once', 'at_most_once', 'limited'),
+    one: statement(
+      'claim_shared_limited_at_most_once',
+      `${pickLevel('at_most_once', PICKED, 'limited')}, ${LEASE_PLACED}`,
+    ),
+    several: statement(
+      'claim_shared_limited_levels_at_most_once',
+      `${pickLevels('at_most_once', PICKED, 'limited')}, ${LEASE_PLACED}`,
+    ),
   },
 }
 
