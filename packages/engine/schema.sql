@@ -180,7 +180,7 @@ create index runs_leased_of_key on runs (shard, limit_key) where state = 1 AND l
 create index runs_leased_of_origin on runs (origin_key) where state = 1 AND origin_key IS NOT NULL;
 create index runs_leased_of_queue on runs (queue_id) where state = 1 AND queue_id > 0;
 create index runs_limited on runs (shard, limit_key, nominal_at) where state = 4;
-create index runs_limited_of_queue on runs (queue_id) where state = 4;
+create index runs_limited_of_queue on runs (queue_id) where state = 4 AND queue_id > 0;
 create index runs_of_key on runs (shard, limit_key, nominal_at) where limit_key IS NOT NULL;
 create index runs_of_worker on runs (holder) where state = 1 AND holder < 0;
 create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
@@ -529,7 +529,7 @@ create table edges (
   state         smallint not null default 0,
   primary key (shard, parent, child)
 ) with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
-create index edges_by_child on edges (child);
+create index edges_by_child on edges (child) where tenant_id > 0;
 alter table edges enable row level security;
 create policy of_tenant on edges for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 

@@ -28,7 +28,8 @@ alter table queues add column max_age_ms bigint;
 -- What recurring jobs of the queue are spread over that say nothing themselves.
 alter table queues add column jitter_ms integer;
 create index queues_with_settings on queues (id) where max_depth is not null or max_age_ms is not null or jitter_ms is not null;
-create index runs_limited_of_queue on runs (queue_id) where state = 4;
+-- Only a question that says "queue_id > 0" is answered by it, as with leased ones.
+create index runs_limited_of_queue on runs (queue_id) where state = 4 and queue_id > 0;
 
 -- Of a unique key (kind 2): jobs that were created under it before `job_id`, and may still be there.
 alter table keys add column others uuid[];

@@ -28,6 +28,8 @@ interface Pending {
 }
 
 const RETRY_PAUSE_MS = 200
+/** Ends that may wait to be written before nothing more is begun: about a second's work, and 50 MB with results of 1 KB. */
+const MAX_BEHIND = 50_000
 /** A row that somebody holds is passed over; it is tried again soon, not in a spin. */
 const LOCKED_PAUSE_MS = 20
 
@@ -75,6 +77,11 @@ export class Finisher {
     this.#freed(fence)
     this.#deps.onEnded(fence.jobId, fence.definition)
     if (fence.isAwaited) this.#deps.onTold()
+  }
+
+  /** More has ended than can be written: whoever begins runs waits until there is less. */
+  get isBehind(): boolean {
+    return this.#lanes.pending > MAX_BEHIND
   }
 
   /** Ends when all that was pushed has been settled. */

@@ -17,7 +17,7 @@ const MEASURE = statement(
   'measure_queues',
   `select u.queue_id,
      ${KINDS.map((kind) => `(select count(*)::int from (select from ${ready(kind)} limit u.bound) r)`).join('\n       + ')}
-       + (select count(*)::int from (select from belfry.runs r where r.queue_id = u.queue_id and r.state = ${RUN_STATE.limited} limit u.bound) r),
+       + (select count(*)::int from (select from belfry.runs r where r.queue_id = u.queue_id and r.queue_id > 0 and r.state = ${RUN_STATE.limited} limit u.bound) r),
      (select min(h.due_at) from generate_series(0, 9) as p (priority) cross join lateral (
         ${KINDS.map((kind) => `(select r.due_at from ${ready(kind)} and r.priority = p.priority order by r.turn limit 1)`).join('\n        union all\n        ')}) h)
    from unnest($1::int[], $2::bigint[]) as u (queue_id, bound)`,

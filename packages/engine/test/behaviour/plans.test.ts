@@ -1,16 +1,21 @@
 import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
+import { countKeys, leaseKeyed, lockKeys, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
 import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
 import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
+import { Recaller } from '../../src/attempts/recaller.sql.ts'
+import { putKeyLimits } from '../../src/concurrency/key-limits.sql.ts'
+import { LimitSweep } from '../../src/concurrency/limit-sweep.sql.ts'
 import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
 import { endChildren, lockChildren, releaseChildren } from '../../src/dependencies/children.sql.ts'
 import { deleteEdges, markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
 import { deleteEnds, lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
 import { Partitioner } from '../../src/history/partitioner.ts'
+import { readLiving } from '../../src/intake/unique-keys.sql.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
 import { readCheckpoints, saveCheckpoints } from '../../src/leases/checkpoints.sql.ts'
@@ -22,13 +27,16 @@ import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
 import { BlockedSweep } from '../../src/ready/blocked-sweep.sql.ts'
 import { cancelUnleased, supersedeBlocked } from '../../src/ready/end-unrun.sql.ts'
 import { lockJobs, wakeNext } from '../../src/ready/wake-blocked.sql.ts'
+import { wakeLimited } from '../../src/ready/wake-limited.sql.ts'
 import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { sendPulse } from '../../src/shards/pulse.sql.ts'
+import { Wakeups } from '../../src/shards/wakeups.sql.ts'
 import { Database, type Queryable } from '../../src/store/database.ts'
 import { renderFor, type Statement } from '../../src/store/statement.ts'
+import { QueueGauge } from '../../src/tenants/queue-gauge.sql.ts'
 import { positionBefore, readDueTimers } from '../../src/timers/read-due.sql.ts'
 import { createDatabase } from '../database.ts'
 import { START } from './kit.ts'
@@ -52,6 +60,40 @@ const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
 const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outcome: OUTCOME.succeeded }))
 const pairs = jobIds.map((parent, i) => ({ parent, child: jobIds[BATCH - 1 - i] as string }))
+
+const keys = jobIds.map((_, i) => ({
+  ...{
+    shard: i % SHARDS,
+    key: String(i),
+    tenantId: 1,
+    name: `key-${i}`,
+    maxRunning: 1,
+    rateCount: null,
+    ratePeriodMs: null,
+  },
+  ...{
+    rateBurst: null,
+    rateAt: 0,
+    onLimit: 0,
+    isPaused: false,
+    usedAt: START,
+    slots: { maxRunning: 1, onLimit: 0 },
+    rate: undefined,
+  },
+}))
+const pickedRuns = fences.map(({ shard, jobId }, i) => ({
+  ...{
+    ctid: `(0,${i + 1})`,
+    shard,
+    key: '1',
+    nominalAt: START,
+    jobId,
+    hasBegun: false,
+    turn: 1,
+    priority: 5,
+    oneOff: true,
+  },
+}))
 
 interface Hot {
   send(db: Queryable): Promise<unknown>
@@ -89,6 +131,49 @@ const HOT: Record<string, Hot> = {
     send: (db) => countLeased(db, 1, BATCH),
     // Receipts are few, and looked through.
     by: ['runs_leased_of_queue', 'runs_pkey', 'receipts_pkey', 'Seq Scan of receipts'],
+  },
+  'pick keyed': {
+    send: (db) => pickKeyed(db, { queueId: 1, levels: [level], limit: BATCH, isQueueHeld: false, exceptKeys: ['1'] }),
+    by: ['runs_ready_keyed', 'limits_of_queues'],
+  },
+  'pick keyed of several levels': {
+    send: (db) =>
+      pickKeyed(db, {
+        ...{ queueId: 1, levels: [level, { priority: 9, watermark: 0 }], limit: BATCH },
+        ...{ isQueueHeld: false, exceptKeys: [] },
+      }),
+    by: ['runs_ready_keyed', 'limits_of_queues'],
+  },
+  'lock keys': { send: (db) => lockKeys(db, keys), by: ['limits_pkey'] },
+  'count keys': {
+    send: (db) => countKeys(db, keys),
+    by: ['runs_leased_of_key', 'runs_limited', 'runs_of_key', 'queues_paused', 'Seq Scan of queues'],
+  },
+  'lease keyed': {
+    send: (db) => leaseKeyed(db, pickedRuns, Array(BATCH).fill({ holder: '9', leaseUntil: START }), [], START),
+    by: ['specs', 'run_payloads_pkey'],
+  },
+  'put limits of keys': {
+    send: (db) => putKeyLimits(db, keys, START),
+    by: ['limits_pkey'],
+  },
+  'wake limited': {
+    send: (db) =>
+      wakeLimited(
+        db,
+        keys.map((key) => ({ ...key, wanted: 1 })),
+        { now: START, floors: { queueIds: [1], starts: [1] } },
+      ),
+    by: ['limits_pkey', 'runs_leased_of_key', 'runs_limited', 'runs_of_key', 'queues_paused', 'Seq Scan of queues'],
+  },
+  'sweep limited': {
+    send: (db) => {
+      const sweep = new LimitSweep({ db, clock: new ManualClock(START), look: () => {} })
+      sweep.own([0, 1])
+      sweep.saw(true)
+      return sweep.runOnce()
+    },
+    by: ['runs_limited', 'limits_pkey', 'runs_leased_of_key'],
   },
   'find repeated calls': {
     send: (db) => callsWithLeases(db, ['-9', '-10'], START),
@@ -178,6 +263,26 @@ const HOT: Record<string, Hot> = {
     send: (db) => wakeNext(db, fences, { now: START, floors: { queueIds: [1], starts: [1] } }),
     // Receipts are few, and looked through.
     by: ['runs_blocked', 'runs_pkey', 'Seq Scan of receipts'],
+  },
+  'look at jobs of unique keys': {
+    send: (db) => readLiving(db, jobIds),
+    by: ['timers_pkey', 'runs_pkey', 'Seq Scan of receipts'],
+  },
+  'measure queues': {
+    send: (db) => {
+      const settings = { isEmpty: false, of: () => ({ maxDepth: 100, maxAgeMs: 1_000 }) }
+      return new QueueGauge({ db, clock: new ManualClock(START), settings }).refresh([1, 2, 3])
+    },
+    by: ['runs_ready', 'runs_ready_once', 'runs_ready_keyed', 'runs_limited_of_queue'],
+  },
+  'call back paused runs': {
+    send: (db) => {
+      const clock = new ManualClock(START)
+      const recaller = new Recaller({ db, clock, wakeups: new Wakeups(), shards: SHARDS })
+      recaller.saw([{ id: jobIds[0] as string, kind: 0, tenantId: 1, name: '', endedAt: START }])
+      return recaller.runOnce()
+    },
+    by: ['runs_waiting', 'runs_pkey', 'attempts_by_run'],
   },
   expire: {
     send: (db) => {

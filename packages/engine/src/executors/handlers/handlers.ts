@@ -103,8 +103,9 @@ export class Handlers implements DirectLeases {
     const taker: Taker = {
       queueId,
       credit: (onceWaits) => (onceWaits || limited.isTight(queueId) ? pool.freeSlots() : pool.credit()),
-      freeSlots: () => (limited.isClosed(queueId) ? 0 : pool.freeSlots()),
-      wantsMore: () => !limited.isClosed(queueId) && pool.wantsMore(),
+      freeSlots: () => (limited.isClosed(queueId) || this.#isBehind ? 0 : pool.freeSlots()),
+      firstWaiting: () => pool.firstWaiting(),
+      wantsMore: () => !limited.isClosed(queueId) && !this.#isBehind && pool.wantsMore(),
       lease: (wanted) => claimAsOne(this.#deps, queueId, wanted, (leases) => this.deliver(leases)),
     }
     const claimer = new Claimer(taker, this.#deps)
@@ -151,7 +152,7 @@ export class Handlers implements DirectLeases {
     const serving = this.#serving.get(queueId)
     if (!serving || this.#deps.limited.has(queueId)) return 'ready'
     const { pool, claimer } = serving
-    const room = isOnce(delivery) ? pool.freeSlots() : pool.credit()
+    const room = this.#isBehind ? 0 : isOnce(delivery) ? pool.freeSlots() : pool.credit()
     if (room > 0 && !claimer.backlogged) {
       pool.reserve(1)
       return 'leased'
@@ -159,6 +160,11 @@ export class Handlers implements DirectLeases {
     if (!pool.endedLately()) return 'ready'
     const limitMs = this.#deps.hasOthers() ? MAX_HOLD_MS.amongOthers : MAX_HOLD_MS.alone
     return this.#deps.clock.now() - dueAt < limitMs ? 'hold' : 'ready'
+  }
+
+  /** What has ended is written more slowly than runs end: nothing more is begun until that has caught up. */
+  get #isBehind(): boolean {
+    return this.#deps.finisher.isBehind
   }
 
   unreserve({ queueId }: { queueId: number }): void {
