@@ -23,7 +23,7 @@ test('every live place can be reached, and has a way out to the end', () => {
     return seen
   }
   const forward = (place: Place) => TRANSITIONS.filter((move) => move.from === place).map((move) => move.to)
-  const places: Place[] = ['ready', 'leased', 'waiting', 'blocked', 'finished']
+  const places: Place[] = ['ready', 'leased', 'waiting', 'blocked', 'dependent', 'finished']
   for (const place of places) {
     expect(reach('absent', forward).has(place), `absent → ${place}`).toBe(true)
     expect(reach(place, forward).has('finished'), `${place} → finished`).toBe(true)

@@ -23,6 +23,7 @@ export type Verb =
   | 'purge'
   | 'expire'
   | 'redrive'
+  | 'deliver'
 
 export interface Transition {
   verb: Verb
@@ -37,12 +38,26 @@ export const TRANSITIONS: readonly Transition[] = [
   { verb: 'create', from: 'absent', to: 'ready', when: 'a one-off is due at once' },
   { verb: 'create', from: 'absent', to: 'leased', when: 'a local executor has credit for it' },
 
+  { verb: 'create', from: 'absent', to: 'dependent', when: 'a one-off waits for other jobs' },
+
   { verb: 'promote', from: 'absent', to: 'ready', when: 'its nominal time has come' },
   { verb: 'promote', from: 'absent', to: 'leased', when: 'its time has come and a local executor has credit' },
   { verb: 'promote', from: 'absent', to: 'blocked', when: 'another run of the job is alive and it is to be buffered' },
   { verb: 'trigger', from: 'absent', to: 'ready', when: 'somebody asks for a run now' },
   { verb: 'trigger', from: 'absent', to: 'blocked', when: 'somebody asks while another run is alive' },
   { verb: 'backfill', from: 'absent', to: 'ready', when: 'a nominal time of the past is to be run, and there is room' },
+
+  { verb: 'trigger', from: 'dependent', to: 'ready', when: 'somebody asks for it without waiting any longer' },
+  { verb: 'deliver', from: 'absent', to: 'ready', when: 'a run of a job that it follows has ended' },
+  { verb: 'deliver', from: 'absent', to: 'blocked', when: 'the same, while another run of the job is alive' },
+  { verb: 'deliver', from: 'dependent', to: 'ready', when: 'the last of the jobs that it waits for has ended' },
+  {
+    verb: 'deliver',
+    from: 'dependent',
+    to: 'finished',
+    when: 'one of them did not end as it waits for',
+    outcomes: ['canceled', 'skipped'],
+  },
 
   { verb: 'claim', from: 'ready', to: 'leased', when: 'a worker takes it' },
   { verb: 'claim', from: 'ready', to: 'limited', when: 'its key has no free slot, or its rate allows none' },
@@ -97,12 +112,15 @@ export const TRANSITIONS: readonly Transition[] = [
   { verb: 'purge', from: 'waiting', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
   { verb: 'purge', from: 'blocked', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
   { verb: 'purge', from: 'limited', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
+  { verb: 'cancel', from: 'dependent', to: 'finished', when: 'it had not started', outcomes: ['canceled'] },
+  { verb: 'purge', from: 'dependent', to: 'finished', when: 'its queue is emptied', outcomes: ['canceled'] },
   { verb: 'expire', from: 'ready', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
   { verb: 'expire', from: 'waiting', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
   { verb: 'expire', from: 'blocked', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
   { verb: 'expire', from: 'limited', to: 'finished', when: 'it did not start by its deadline', outcomes: ['skipped'] },
 
   { verb: 'redrive', from: 'finished', to: 'ready', when: 'a failed or lost run is opened again' },
+  { verb: 'redrive', from: 'finished', to: 'dependent', when: 'a job whose failure had canceled it is opened again' },
   { verb: 'redrive', from: 'finished', to: 'blocked', when: 'the same, while another run of the job is alive' },
 ]
 
