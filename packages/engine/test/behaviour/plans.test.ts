@@ -1,14 +1,13 @@
 import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
-import { countKeys, leaseKeyed, lockKeys, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
+import { countKeys, leaseKeyed, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
 import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
 import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
 import { Recaller } from '../../src/attempts/recaller.sql.ts'
-import { putKeyLimits } from '../../src/concurrency/key-limits.sql.ts'
 import { LimitSweep } from '../../src/concurrency/limit-sweep.sql.ts'
 import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
 import { endChildren, lockChildren, releaseChildren } from '../../src/dependencies/children.sql.ts'
@@ -62,24 +61,8 @@ const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outc
 const pairs = jobIds.map((parent, i) => ({ parent, child: jobIds[BATCH - 1 - i] as string }))
 
 const keys = jobIds.map((_, i) => ({
-  ...{
-    shard: i % SHARDS,
-    key: String(i),
-    tenantId: 1,
-    name: `key-${i}`,
-    maxRunning: 1,
-    rateCount: null,
-    ratePeriodMs: null,
-  },
-  ...{
-    rateBurst: null,
-    rateAt: 0,
-    onLimit: 0,
-    isPaused: false,
-    usedAt: START,
-    slots: { maxRunning: 1, onLimit: 0 },
-    rate: undefined,
-  },
+  ...{ shard: i % SHARDS, key: String(i), maxRunning: 1, rateCount: null, ratePeriodMs: null },
+  ...{ rateBurst: null, rateAt: 0, onLimit: 0, isPaused: false, usedAt: START },
 }))
 const pickedRuns = fences.map(({ shard, jobId }, i) => ({
   ...{
@@ -134,7 +117,7 @@ const HOT: Record<string, Hot> = {
   },
   'pick keyed': {
     send: (db) => pickKeyed(db, { queueId: 1, levels: [level], limit: BATCH, isQueueHeld: false, exceptKeys: ['1'] }),
-    by: ['runs_ready_keyed', 'limits_of_queues'],
+    by: ['runs_ready_keyed'],
   },
   'pick keyed of several levels': {
     send: (db) =>
@@ -142,20 +125,15 @@ const HOT: Record<string, Hot> = {
         ...{ queueId: 1, levels: [level, { priority: 9, watermark: 0 }], limit: BATCH },
         ...{ isQueueHeld: false, exceptKeys: [] },
       }),
-    by: ['runs_ready_keyed', 'limits_of_queues'],
+    by: ['runs_ready_keyed'],
   },
-  'lock keys': { send: (db) => lockKeys(db, keys), by: ['limits_pkey'] },
   'count keys': {
     send: (db) => countKeys(db, keys),
-    by: ['runs_leased_of_key', 'runs_limited', 'runs_of_key', 'queues_paused', 'Seq Scan of queues'],
+    by: ['runs_leased_of_key', 'runs_limited', 'runs_of_key'],
   },
   'lease keyed': {
     send: (db) => leaseKeyed(db, pickedRuns, Array(BATCH).fill({ holder: '9', leaseUntil: START }), [], START),
     by: ['specs', 'run_payloads_pkey'],
-  },
-  'put limits of keys': {
-    send: (db) => putKeyLimits(db, keys, START),
-    by: ['limits_pkey'],
   },
   'wake limited': {
     send: (db) =>
@@ -164,7 +142,7 @@ const HOT: Record<string, Hot> = {
         keys.map((key) => ({ ...key, wanted: 1 })),
         { now: START, floors: { queueIds: [1], starts: [1] } },
       ),
-    by: ['limits_pkey', 'runs_leased_of_key', 'runs_limited', 'runs_of_key', 'queues_paused', 'Seq Scan of queues'],
+    by: ['runs_leased_of_key', 'runs_limited', 'runs_of_key'],
   },
   'sweep limited': {
     send: (db) => {
@@ -173,7 +151,7 @@ const HOT: Record<string, Hot> = {
       sweep.saw(true)
       return sweep.runOnce()
     },
-    by: ['runs_limited', 'limits_pkey', 'runs_leased_of_key'],
+    by: ['runs_limited', 'runs_leased_of_key'],
   },
   'find repeated calls': {
     send: (db) => callsWithLeases(db, ['-9', '-10'], START),
