@@ -183,6 +183,7 @@ export function claimedOf(
   terms: { queueId: number; holder: string; now: Instant; leaseUntil: Instant; atMostOnce: boolean },
 ): Claimed {
   const { queueId, holder, now, leaseUntil, atMostOnce } = terms
+  const turn = Number(row[9])
   return {
     lease: {
       shard: shardOfJob(row[0]),
@@ -203,8 +204,9 @@ export function claimedOf(
       ownPayload: row[13],
       isBackfill: row[12] === CAUSE.backfill,
       packed: null,
+      turn,
     },
     priority: row[8],
-    turn: Number(row[9]),
+    turn,
   }
 }

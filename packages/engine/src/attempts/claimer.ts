@@ -31,6 +31,8 @@ export interface Taker {
   freeSlots(): number
   wantsMore(): boolean
   lease(wanted: Wanted): Promise<Taken>
+  /** The first turn of what is leased and waits for a slot; null: nothing does. */
+  firstWaiting(): number | null
 }
 
 const MAX_CLAIM = 2_000
@@ -54,6 +56,8 @@ export class Claimer implements Step {
   /** The lowest turn that was said of a level while it is claimed from: its watermark is not raised past it. */
   readonly #heard = new Map<number, number>()
   #claiming = 0
+  /** Something is ready before what was leased last: it is not left waiting until a large claim is worth its statement. */
+  #isOvertaken = false
   /** The last claim left something to whoever holds its key. */
   #isHeld = false
 
@@ -81,7 +85,10 @@ export class Claimer implements Step {
   /** A run of this level became ready. */
   hint(level: number, turn: number): void {
     const known = this.#watermarks.get(level)
-    if (known === undefined || turn < known) this.#watermarks.set(level, turn)
+    if (known === undefined || turn < known) {
+      this.#watermarks.set(level, turn)
+      this.#isOvertaken = true
+    }
     if (this.#claiming > 0) this.#heard.set(level, Math.min(turn, this.#heard.get(level) ?? turn))
     this.#hinted.add(level)
   }
@@ -104,7 +111,7 @@ export class Claimer implements Step {
 
   async #claimUsual(): Promise<boolean> {
     const levels = [...this.#hinted].filter((level) => level < PRIORITIES)
-    if (levels.length === 0 || !this.#taker.wantsMore()) return false
+    if (levels.length === 0 || !(this.#isOvertaken || this.#taker.wantsMore())) return false
     const credit = this.#taker.credit(levels.length < this.#hinted.size)
     return credit > 0 && this.#claim(levels, Math.min(MAX_CLAIM, credit), 'at_least_once')
   }
@@ -122,6 +129,7 @@ export class Claimer implements Step {
   }
 
   async #claim(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
+    this.#isOvertaken = false
     for (const level of levels) this.#hinted.delete(level)
     for (const level of levels) this.#heard.delete(level)
     this.#claiming++
@@ -143,7 +151,8 @@ export class Claimer implements Step {
       watermark: this.#watermarks.get(level) ?? LOWEST_TURN,
     }))
     const { claimed, mayBeMore, reached, isHeld } = await this.#taker.lease({ levels: asked, limit, delivery })
-    this.#deps.turns.claimed(this.#deps.clock.now(), this.queueId, claimed, mayBeMore)
+    const firstWaiting = this.#taker.firstWaiting()
+    this.#deps.turns.claimed(this.#deps.clock.now(), this.queueId, { runs: claimed, mayBeMore, firstWaiting })
     if (isHeld) this.#isHeld = true
     const handled = reached ?? claimed.map(({ priority, turn }) => [priority, turn] as const)
     for (const [priority, turn] of handled) {

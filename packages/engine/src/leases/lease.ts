@@ -36,6 +36,8 @@ export interface Lease extends Fence {
   definition: string | null
   /** JSON that stands in for the payload of the job: the run was triggered with it. */
   ownPayload?: string | null
+  /** Leases that wait for a slot start in order of it; one without was never ready, and nothing waited when it was leased. */
+  turn?: number
   /** Made by a backfill, for a time that has long passed. */
   isBackfill?: boolean
 }

@@ -1,6 +1,6 @@
 import { FairInterval } from './fair-interval.ts'
 import { Flow } from './flow.ts'
-import { DEFAULT_LEVEL, type Served, VirtualTime } from './virtual-time.ts'
+import { type Claim, DEFAULT_LEVEL, VirtualTime } from './virtual-time.ts'
 
 /** Flows of one queue that are remembered; whoever comes then stands where the queue is, uncharged. */
 const MAX_FLOWS = 20_000
@@ -32,9 +32,9 @@ export class QueueTurns {
     return flow
   }
 
-  served(nowUs: number, runs: readonly Served[], mayBeMore: boolean): void {
-    this.time.served(nowUs, runs, this.interval.us, mayBeMore)
-    this.interval.served(nowUs, runs.length, mayBeMore)
+  served(nowUs: number, claim: Claim): void {
+    this.time.served(nowUs, claim, this.interval.us)
+    this.interval.served(nowUs, claim.runs.length, claim.mayBeMore)
   }
 
   /** Nothing waits. */

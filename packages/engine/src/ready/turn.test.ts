@@ -35,7 +35,7 @@ function queueOf(turns: Turns) {
     claim: (now: number, limit: number, by = turns): Waiting[] => {
       waiting.sort((a, b) => a.turn - b.turn || a.n - b.n)
       const claimed = waiting.splice(0, limit)
-      by.claimed(now, QUEUE, claimed, claimed.length === limit)
+      by.claimed(now, QUEUE, { runs: claimed, mayBeMore: claimed.length === limit, firstWaiting: null })
       return claimed
     },
   }
@@ -157,10 +157,11 @@ test('a run that is ready again stands where the queue is, whatever the clock sa
   const turns = new Turns()
   const queue = queueOf(turns)
   for (let n = 0; n < 1_000; n++) queue.add(START, run(1))
-  const last = queue.claim(START + 1, 500).at(-1) as Waiting
-  expect(turns.again(START + 1, { queueId: QUEUE, priority: 5 })).toBe(last.turn)
-  expect(turns.again(START + 1, { queueId: QUEUE, priority: 0 })).toBe(last.turn + 5 * STEP)
-  expect(turns.floors(START + 1)).toEqual({ queueIds: [QUEUE], starts: [last.turn] })
+  queue.claim(START + 1, 250)
+  const [first] = queue.claim(START + 1, 250) as [Waiting]
+  expect(turns.again(START + 1, { queueId: QUEUE, priority: 5 })).toBe(first.turn)
+  expect(turns.again(START + 1, { queueId: QUEUE, priority: 0 })).toBe(first.turn + 5 * STEP)
+  expect(turns.floors(START + 1)).toEqual({ queueIds: [QUEUE], starts: [first.turn] })
   expect(turns.again(START + 1, { queueId: 8, priority: 5 })).toBe((START + 1) * 1_000)
 })
 

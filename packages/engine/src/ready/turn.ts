@@ -1,7 +1,7 @@
 import type { Instant } from '../runtime/clock.ts'
 import { QueueTurns } from './queue-turns.ts'
 import type { Floors } from './turn-again.sql.ts'
-import { DEFAULT_LEVEL, HEAD_START_US, type Served } from './virtual-time.ts'
+import { type Claim, DEFAULT_LEVEL, HEAD_START_US } from './virtual-time.ts'
 
 /** What a run is charged to as it becomes ready. */
 export interface Charged {
@@ -56,9 +56,9 @@ export class Turns {
     return { queueIds, starts }
   }
 
-  /** These runs of the queue were leased; whether others were left, as far as one could see. */
-  claimed(now: Instant, queueId: number, runs: readonly Served[], mayBeMore: boolean): void {
-    if (runs.length > 0) this.queue(queueId).served(now * 1_000, runs, mayBeMore)
+  /** Runs of the queue were leased. */
+  claimed(now: Instant, queueId: number, claim: Claim): void {
+    if (claim.runs.length > 0) this.queue(queueId).served(now * 1_000, claim)
   }
 
   /** What the pulse found at the head of each level of the queue. */

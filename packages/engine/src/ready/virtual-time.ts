@@ -8,10 +8,23 @@ export interface Served {
   turn: number
 }
 
+/** Claims of which something may wait for a slot; there are few, since the next one is made when a part of the last has begun. */
+const MAX_CLAIMS = 100
+
+/** A claim, as it was told. */
+export interface Claim {
+  runs: readonly Served[]
+  /** All that could be taken was there. */
+  mayBeMore: boolean
+  /** The first turn of what is leased and waits for a slot; null: all has begun. */
+  firstWaiting: number | null
+}
+
 /**
- * How far a queue is, in microseconds of virtual time: no run that becomes ready starts before that. It is the highest
- * start of a run that was leased, less what that had for a head start, and never behind the first run that waits. Only
- * while nothing waits the clock counts too: old work must neither be overtaken for its age, nor keep new work waiting.
+ * How far a queue is, in microseconds of virtual time: no run that becomes ready starts before that. It is the start of the
+ * first run of the claim that is just being performed, less what that had for a head start: what was leased ahead of a slot
+ * has not been served yet, and whoever comes now is not behind it. And it is never behind the first run that is ready. Only
+ * while nothing is ready the clock counts too: old work must neither be passed for its age, nor keep new work waiting.
  */
 export class VirtualTime {
   #reached = 0
@@ -23,6 +36,8 @@ export class VirtualTime {
   #waits = false
   #waitsElsewhere = false
   #servedAt = 0
+  /** Those of which something may still wait for a slot, the oldest first. */
+  readonly #claims: { lowest: number; last: number }[] = []
 
   get reached(): number {
     return this.#reached
@@ -40,25 +55,36 @@ export class VirtualTime {
   }
 
   /** A run counts for no more time than the queue takes for one of each flow: what stood still before did not serve anybody. */
-  served(nowUs: number, runs: readonly Served[], intervalUs: number, mayBeMore: boolean): void {
+  served(nowUs: number, { runs, mayBeMore, firstWaiting }: Claim, intervalUs: number): void {
     const since = this.#servedAt === 0 ? 0 : Math.max(0, nowUs - this.#servedAt)
     const tick = Math.min(runs.length * intervalUs, since)
     this.#servedAt = nowUs
     const before = this.#reached
+    let lowest = Number.POSITIVE_INFINITY
+    let last = 0
     let top: number[] | null = null
     for (const { priority, turn } of runs) {
       const start = startOf(priority, turn)
-      this.#reached = Math.max(this.#reached, timeOf(start, turn, nowUs))
+      lowest = Math.min(lowest, timeOf(start, turn, nowUs))
+      last = Math.max(last, turn)
       if (!mayBeMore) continue
       top ??= new Array<number>(PRIORITIES).fill(0)
       top[priority] = Math.max(start, top[priority] as number)
     }
+    this.#claims.push({ lowest, last })
+    while (this.#claims.length > 1 && !this.#mayWait(this.#claims[0] as { last: number }, firstWaiting))
+      this.#claims.shift()
+    this.reach((this.#claims[0] as { lowest: number }).lowest)
     if (top === null) return
     this.#waits = true
     for (let priority = 0; priority < PRIORITIES; priority++) {
       const level = Math.max(before, this.#levels[priority] as number)
       if (before > 0 && (top[priority] as number) >= level) this.#levels[priority] = level + tick
     }
+  }
+
+  #mayWait({ last }: { last: number }, firstWaiting: number | null): boolean {
+    return firstWaiting !== null && firstWaiting <= last && this.#claims.length <= MAX_CLAIMS
   }
 
   /** The lowest turn of each level that waits; there is one at least. */

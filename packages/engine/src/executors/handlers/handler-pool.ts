@@ -90,7 +90,7 @@ export class HandlerPool {
   }
 
   accept(leases: readonly Lease[]): void {
-    for (const lease of leases) this.#backlog.push(lease)
+    this.#add(leases)
     if (this.#fillPlanned) return
     this.#fillPlanned = true
     // Not in this turn: whoever leased these may send its next statement first, so that the database is not kept waiting.
@@ -100,9 +100,23 @@ export class HandlerPool {
     })
   }
 
+  /** In order of turn: whoever came when others had much to do was leased after it, and starts before it. */
+  #add(leases: readonly Lease[]): void {
+    const last = this.#backlog.at(-1)
+    const isBehind = this.waiting === 0 || leases.every((lease) => turnOf(lease) >= turnOf(last))
+    if (isBehind) for (const lease of leases) this.#backlog.push(lease)
+    else this.#backlog = [...this.takeWaiting(), ...leases].sort((a, b) => turnOf(a) - turnOf(b))
+  }
+
   /** Leases that wait here for a slot; they are heartbeaten like the active ones. */
   waitingLeases(): Lease[] {
     return this.#backlog.slice(this.#backlogHead)
+  }
+
+  /** The turn of the lease that gets the next slot; null: none waits. */
+  firstWaiting(): number | null {
+    const next = this.#backlog[this.#backlogHead]
+    return next === undefined ? null : turnOf(next)
   }
 
   /** Takes the waiting leases away: the pool will not start them. */
@@ -193,6 +207,9 @@ export class HandlerPool {
     this.#windowStart = now
   }
 }
+
+/** One without a turn is as early as can be. */
+const turnOf = (lease: Lease | undefined): number => lease?.turn ?? 0
 
 const isThenable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

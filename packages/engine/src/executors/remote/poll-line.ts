@@ -135,6 +135,11 @@ export class PollLine implements Taker, Step {
     return !this.#isShut && this.#idle.length > 0
   }
 
+  /** What a call is answered with is with its worker. */
+  firstWaiting(): null {
+    return null
+  }
+
   async lease(wanted: Wanted): Promise<Taken> {
     const room = wanted.delivery === 'at_least_once' ? (poll: Poll) => poll.max : (poll: Poll) => poll.free
     const places = this.#placesOf(wanted.limit, room)
