@@ -1,0 +1,345 @@
+import { claimRuns } from '../../src/attempts/claim.sql.ts'
+import { countKeys, leaseKeyed, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
+import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
+import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
+import { Expirer } from '../../src/attempts/expirer.sql.ts'
+import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
+import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
+import { Recaller } from '../../src/attempts/recaller.sql.ts'
+import { LimitSweep } from '../../src/concurrency/limit-sweep.sql.ts'
+import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
+import { endChildren, lockChildren, releaseChildren } from '../../src/dependencies/children.sql.ts'
+import { deleteEdges, markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
+import { deleteEnds, lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
+import { readLiving } from '../../src/intake/unique-keys.sql.ts'
+import { newJobId, shardOfJob } from '../../src/job/ids.ts'
+import { OUTCOME } from '../../src/job/states.ts'
+import { readCheckpoints, saveCheckpoints } from '../../src/leases/checkpoints.sql.ts'
+import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
+import type { Packed } from '../../src/leases/receipt.ts'
+import { callsWithLeases } from '../../src/leases/recover.sql.ts'
+import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
+import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
+import { BlockedSweep } from '../../src/ready/blocked-sweep.sql.ts'
+import { cancelUnleased, supersedeBlocked } from '../../src/ready/end-unrun.sql.ts'
+import { lockJobs, wakeNext } from '../../src/ready/wake-blocked.sql.ts'
+import { wakeLimited } from '../../src/ready/wake-limited.sql.ts'
+import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
+import { ManualClock } from '../../src/runtime/clock.ts'
+import { seededRandom } from '../../src/runtime/random.ts'
+import { sendPulse } from '../../src/shards/pulse.sql.ts'
+import { Wakeups } from '../../src/shards/wakeups.sql.ts'
+import type { Queryable } from '../../src/store/database.ts'
+import { QueueGauge } from '../../src/tenants/queue-gauge.sql.ts'
+import { positionBefore, readDueTimers } from '../../src/timers/read-due.sql.ts'
+import { START } from './kit.ts'
+
+const BATCH = 500
+export const SHARDS = 4
+
+const random = seededRandom(1)
+const jobIds = Array.from({ length: BATCH }, (_, i) => newJobId(i % SHARDS, START, random)).sort()
+const fences = jobIds.map((jobId) => ({ shard: shardOfJob(jobId), jobId, nominalAt: START, attempt: 1, holder: '9' }))
+const ends = fences.map((fence) => ({ fence, startedAt: START, finishedAt: START }))
+const failure = { failureClass: null, statusCode: null, error: 'down', outcome: OUTCOME.failed }
+const lease = { holder: '9', now: START, leaseUntil: START + 30_000 }
+const promotions = fences.map(({ shard, jobId }, turn) => ({
+  ...{ shard, jobId, version: 1, turn },
+  ...{ leased: turn % 2 === 0, packs: turn % 4 === 0, queueId: 1 },
+}))
+const inReceipt = { tenantId: 1, queueId: 1, jobVersion: 1, packed: { dueAt: START, cause: 1 } as Packed }
+const claim = { queueId: 1, ...lease, limit: BATCH }
+const level = { priority: 5, watermark: 0 }
+const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outcome: OUTCOME.succeeded }))
+const pairs = jobIds.map((parent, i) => ({ parent, child: jobIds[BATCH - 1 - i] as string }))
+
+const keys = jobIds.map((_, i) => ({
+  ...{ shard: i % SHARDS, key: String(i), maxRunning: 1, rateCount: null, ratePeriodMs: null },
+  ...{ rateBurst: null, rateAt: 0, onLimit: 0, isPaused: false, usedAt: START },
+}))
+const pickedRuns = fences.map(({ shard, jobId }, i) => ({
+  ...{
+    ctid: `(0,${i + 1})`,
+    shard,
+    key: '1',
+    nominalAt: START,
+    jobId,
+    hasBegun: false,
+    turn: 1,
+    priority: 5,
+    oneOff: true,
+  },
+}))
+
+export interface Hot {
+  send(db: Queryable): Promise<unknown>
+  /** What it may read hot tables by. */
+  by: string[]
+}
+
+/** Every statement that is sent for each run, or each second, as it would be sent. */
+export const HOT: Record<string, Hot> = {
+  claim: {
+    send: (db) => claimRuns(db, { ...claim, levels: [level], delivery: 'at_least_once' }),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'claim at most once': {
+    send: (db) => claimRuns(db, { ...claim, levels: [level], delivery: 'at_most_once' }),
+    by: ['runs_ready_once', 'runs_pkey', 'specs'],
+  },
+  'claim several levels': {
+    send: (db) =>
+      claimRuns(db, { ...claim, levels: [level, { priority: 9, watermark: 0 }], delivery: 'at_least_once' }),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'claim for several calls': {
+    send: (db) =>
+      claimShared(db, {
+        ...{ queueId: 1, now: START, levels: [level], delivery: 'at_least_once' as const },
+        places: Array(BATCH).fill({ holder: '-9', leaseUntil: START + 30_000 }),
+      }),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'claim from a limited queue': {
+    send: (db) => claimFromLimited(db, { ...claim, levels: [level], delivery: 'at_least_once' }),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'count what is leased of a queue': {
+    send: (db) => countLeased(db, 1, BATCH),
+    // Receipts are few, and looked through.
+    by: ['runs_leased_of_queue', 'runs_pkey', 'receipts_pkey', 'Seq Scan of receipts'],
+  },
+  'pick keyed': {
+    send: (db) => pickKeyed(db, { queueId: 1, levels: [level], limit: BATCH, isQueueHeld: false, exceptKeys: ['1'] }),
+    by: ['runs_ready_keyed'],
+  },
+  'pick keyed of several levels': {
+    send: (db) =>
+      pickKeyed(db, {
+        ...{ queueId: 1, levels: [level, { priority: 9, watermark: 0 }], limit: BATCH },
+        ...{ isQueueHeld: false, exceptKeys: [] },
+      }),
+    by: ['runs_ready_keyed'],
+  },
+  'count keys': {
+    send: (db) => countKeys(db, keys),
+    by: ['runs_leased_of_key', 'runs_limited', 'runs_of_key'],
+  },
+  'lease keyed': {
+    send: (db) => leaseKeyed(db, pickedRuns, Array(BATCH).fill({ holder: '9', leaseUntil: START }), [], START),
+    by: ['specs', 'run_payloads_pkey'],
+  },
+  'wake limited': {
+    send: (db) =>
+      wakeLimited(
+        db,
+        keys.map((key) => ({ ...key, wanted: 1 })),
+        { now: START, floors: { queueIds: [1], starts: [1] } },
+      ),
+    by: ['runs_leased_of_key', 'runs_limited', 'runs_of_key'],
+  },
+  'sweep limited': {
+    send: (db) => {
+      const sweep = new LimitSweep({ db, clock: new ManualClock(START), look: () => {} })
+      sweep.own([0, 1])
+      sweep.saw(true)
+      return sweep.runOnce()
+    },
+    by: ['runs_limited', 'runs_leased_of_key'],
+  },
+  'find repeated calls': {
+    send: (db) => callsWithLeases(db, ['-9', '-10'], START),
+    by: ['runs_of_worker', 'receipts_pkey'],
+  },
+  checkpoint: {
+    send: (db) =>
+      saveCheckpoints(
+        db,
+        fences.map((fence) => ({ fence, value: '1', progress: null })),
+      ),
+    by: ['runs_pkey', 'checkpoints_pkey'],
+  },
+  'read checkpoints': { send: (db) => readCheckpoints(db, fences), by: ['checkpoints_pkey'] },
+  succeed: {
+    send: (db) =>
+      finishSucceeded(
+        db,
+        ends.map((end) => ({ ...end, kind: 'succeeded' })),
+      ),
+    by: ['runs_pkey'],
+  },
+  answered: {
+    send: (db) =>
+      finishAnswered(
+        db,
+        ends.map((end) => ({ ...end, kind: 'answered', statusCode: 200, response: '{}' })),
+      ),
+    by: ['runs_pkey'],
+  },
+  end: {
+    send: (db) =>
+      finishEnded(
+        db,
+        ends.map((end) => ({ ...end, ...failure, kind: 'ended', result: null })),
+      ),
+    by: ['runs_pkey', 'checkpoints_pkey'],
+  },
+  'try again': {
+    send: (db) =>
+      finishGoesOn(
+        db,
+        ends.map((end) => ({ ...end, ...failure, kind: 'goes_on', counted: true, nextDueAt: START, turn: null })),
+      ),
+    by: ['runs_pkey'],
+  },
+  'promote recurring': {
+    send: (db) =>
+      promoteRecurring(
+        db,
+        promotions.map((item) => ({ ...item, wanted: true, nextNominalAt: START + 60_000, nextDueAt: START + 60_000 })),
+        lease,
+      ),
+    by: ['timers_pkey', 'runs_pkey', 'jobs_pkey', 'receipts_pkey'],
+  },
+  'promote one-offs': {
+    send: (db) => promoteOneOffs(db, promotions, lease),
+    by: ['timers_pkey', 'specs'],
+  },
+  'end in a receipt': {
+    send: (db) =>
+      finishPackedSucceeded(
+        db,
+        ends.map((end) => ({ ...end, kind: 'succeeded', fence: { ...end.fence, ...inReceipt } })),
+      ),
+    by: ['receipts_pkey'],
+  },
+  renew: {
+    send: (db) => renewLeases(db, fences, START + 30_000),
+    by: ['runs_pkey'],
+  },
+  wake: {
+    send: (db) =>
+      wakeWaiting(db, {
+        shards: [0, 1, 2, 3],
+        now: START,
+        floors: { queueIds: [1], starts: [1] },
+        limitPerShard: BATCH,
+      }),
+    by: ['runs_waiting', 'runs_pkey'],
+  },
+  'lock jobs to wake': {
+    send: (db) => lockJobs(db, fences),
+    by: ['timers_pkey', 'jobs_pkey', 'specs'],
+  },
+  'wake blocked': {
+    send: (db) => wakeNext(db, fences, { now: START, floors: { queueIds: [1], starts: [1] } }),
+    // Receipts are few, and looked through.
+    by: ['runs_blocked', 'runs_pkey', 'Seq Scan of receipts'],
+  },
+  'look at jobs of unique keys': {
+    send: (db) => readLiving(db, jobIds),
+    by: ['timers_pkey', 'runs_pkey', 'Seq Scan of receipts'],
+  },
+  'measure queues': {
+    send: (db) => {
+      const settings = { isEmpty: false, of: () => ({ maxDepth: 100, maxAgeMs: 1_000 }) }
+      return new QueueGauge({ db, clock: new ManualClock(START), settings }).refresh([1, 2, 3])
+    },
+    by: ['runs_ready', 'runs_ready_once', 'runs_ready_keyed', 'runs_limited_of_queue'],
+  },
+  'call back paused runs': {
+    send: (db) => {
+      const clock = new ManualClock(START)
+      const recaller = new Recaller({ db, clock, wakeups: new Wakeups(), shards: SHARDS })
+      recaller.saw([{ id: jobIds[0] as string, kind: 0, tenantId: 1, name: '', endedAt: START }])
+      return recaller.runOnce()
+    },
+    by: ['runs_waiting', 'runs_pkey', 'attempts_by_run'],
+  },
+  expire: {
+    send: (db) => {
+      const expirer = new Expirer({ db, clock: new ManualClock(START), onGone: () => {} })
+      expirer.own([0, 1])
+      expirer.saw(true)
+      return expirer.runOnce()
+    },
+    by: ['runs_pkey', 'jobs_with_start_deadline'],
+  },
+  'sweep blocked': {
+    send: (db) => {
+      const sweep = new BlockedSweep({ db, clock: new ManualClock(START), look: () => {} })
+      sweep.own([0, 1])
+      sweep.saw(true)
+      return sweep.runOnce()
+    },
+    by: ['runs_blocked', 'runs_pkey'],
+  },
+  'cancel waiting': {
+    send: (db) =>
+      cancelUnleased(db, { shard: 1, jobId: jobIds[1] as string, nominalAt: null }, { now: START, error: null }),
+    by: ['runs_pkey', 'checkpoints_pkey'],
+  },
+  supersede: {
+    send: (db) => supersedeBlocked(db, { shard: 1, jobId: jobIds[1] as string }, { now: START, error: 'superseded' }),
+    by: ['runs_blocked', 'runs_pkey', 'checkpoints_pkey'],
+  },
+  pulse: {
+    send: (db) =>
+      sendPulse(db, {
+        ...{ nodeShard: 0, nodeId: jobIds[0] as string, roles: 15, address: null, now: START, startedAt: START },
+        ...{ shards: [0, 1], timersAfter: [START, START], queueIds: [1], servedQueueIds: [1], charges: null },
+      }),
+    by: [
+      'timers_by_due',
+      'runs_waiting',
+      'runs_leased',
+      'runs_ready',
+      'runs_ready_once',
+      'runs_ready_keyed',
+      'runs_blocked',
+      'runs_limited',
+      'receipts_by_end',
+      'outbox_pkey',
+      'jobs_with_start_deadline',
+    ],
+  },
+  'lock ends': { send: (db) => lockEndsOfOneOffs(db, 1_000), by: ['outbox_pkey'] },
+  'delete ends': { send: (db) => deleteEnds(db, outbox), by: ['outbox_pkey'] },
+  'take back ends': { send: (db) => takeBackEnds(db, outbox), by: ['outbox_pkey'] },
+  'read edges': { send: (db) => readOpenEdges(db, jobIds, 10_000), by: ['edges_pkey'] },
+  'delete edges': { send: (db) => deleteEdges(db, pairs), by: ['edges_pkey'] },
+  'mark edges': { send: (db) => markEdges(db, pairs, 1), by: ['edges_pkey'] },
+  'lock children': { send: (db) => lockChildren(db, outbox), by: ['runs_pkey'] },
+  'release children': {
+    send: (db) =>
+      releaseChildren(
+        db,
+        outbox.map((child, turn) => ({ ...child, turn })),
+        START,
+      ),
+    by: ['runs_pkey', 'edges_by_child'],
+  },
+  'end children': {
+    send: (db) =>
+      endChildren(
+        db,
+        outbox.map((child) => ({ ...child, outcome: OUTCOME.canceled, error: 'no' })),
+        START,
+      ),
+    by: ['runs_pkey'],
+  },
+  'mark awaited parents': {
+    send: (db) => awaitParents(db, { oneOffs: jobIds, recurring: [] }),
+    by: ['timers_pkey'],
+  },
+  'read due timers': {
+    send: (db) =>
+      readDueTimers(
+        db,
+        [0, 1, 2, 3].map((shard) => ({ shard, position: positionBefore(START) })),
+        START + 2_500,
+        2_000,
+      ),
+    by: ['timers_by_due'],
+  },
+}
