@@ -12,6 +12,7 @@ import { keyed } from './keyed.ts'
 import { payload } from './payload.ts'
 import { preEnqueued } from './pre-enqueued.ts'
 import { queueLimit } from './queue-limit.ts'
+import { rateLimit } from './rate-limit.ts'
 import { recurring } from './recurring.ts'
 import { remote } from './remote.ts'
 import { remoteIdle } from './remote-idle.ts'
@@ -36,6 +37,7 @@ export const WORKLOADS: readonly Workload[] = [
   storm,
   queueLimit,
   keyed,
+  rateLimit,
   dag,
   heldSnapshot,
   fireTimes,
