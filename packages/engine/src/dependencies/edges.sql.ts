@@ -104,9 +104,13 @@ export async function deleteEdgesOfChild(tx: Queryable, child: string): Promise<
   await tx.execute(DELETE_OF_CHILD, [child])
 }
 
-/** The parent will never end again. */
-export async function deleteEdgesOfParent(tx: Queryable, parent: string): Promise<void> {
-  await tx.execute(DELETE_OF_PARENT, [shardOfJob(parent), parent])
+/** The job is gone. A one-off that others wait for has ended, which they will be told; nobody follows a recurring one any more. */
+export async function deleteEdgesOf(
+  tx: Queryable,
+  { jobId, oneOff }: { jobId: string; oneOff: boolean },
+): Promise<void> {
+  await deleteEdgesOfChild(tx, jobId)
+  if (!oneOff) await tx.execute(DELETE_OF_PARENT, [shardOfJob(jobId), jobId])
 }
 
 const pairArrays = (pairs: readonly Pair[]): string[] => [

@@ -1,7 +1,7 @@
 import { cancelRuns, hasUnaskedRun, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
 import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
-import { deleteEdgesOfChild, deleteEdgesOfParent } from '../dependencies/edges.sql.ts'
+import { deleteEdgesOf } from '../dependencies/edges.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
@@ -211,8 +211,7 @@ export class JobChanges {
       const canceled = await cancelRuns(tx, { ...job, nominalAt: null }, at)
       ready.length = 0
       await deleteJob(tx, job)
-      await deleteEdgesOfChild(tx, job.jobId)
-      if (!job.oneOff) await deleteEdgesOfParent(tx, job.jobId)
+      await deleteEdgesOf(tx, job)
       await this.#freeName(tx, job)
       await record('delete', JSON.parse(job.definitionJson), undefined)
       return canceled.asked
@@ -255,9 +254,8 @@ export class JobChanges {
       jobId,
       by,
       async (tx, { job, timer, ready, asked, record, now }) => {
-        const { turns } = this.#deps
-        const waiting =
-          timer === null ? await triggerDependent(tx, job, { payloadJson, overlap }, { turns, now }) : null
+        const how = { payloadJson, overlap }
+        const waiting = timer === null ? await triggerDependent(tx, job, how, { ...this.#deps, now }) : null
         if (waiting !== null) {
           ready.push(waiting)
           await record('trigger', undefined, { runId: waiting.runId })

@@ -36,7 +36,8 @@ const cases: [job: Record<string, unknown>, path: string, message: string, sugge
   [{ zebra: 1 }, 'zebra', 'is not a field of a job'],
   [{ 'a b': 1 }, '["a b"]', 'is not a field of a job'],
   [{ url: 'https://example.com' }, 'url', 'is not a field of a job', 'http'],
-  [{ after: { jobs: [] } }, 'after', 'is not supported yet'],
+  [{ callback: {} }, 'callback', 'is not supported yet'],
+  [{ after: { jobs: [] } }, 'after.jobs', 'must be a list of at least one job'],
   // Target
   [{ queue: undefined }, 'queue', 'is missing'],
   [{ queue: '' }, 'queue', 'must not be empty'],

@@ -16,6 +16,7 @@ test('the commonest job is understood as little', () => {
     definition: { queue: 'emails', payload: { i: 1 } },
     definitionJson: '{"queue":"emails","payload":{"i":1}}',
     idempotency: null,
+    ref: null,
   })
 })
 

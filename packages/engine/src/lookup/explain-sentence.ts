@@ -168,7 +168,7 @@ function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
     case 'dependency':
       return run?.error ? shortened(run.error) : 'a job that it follows did not end as it waits for'
     case 'canceled':
-      if (by === null && run?.error) return `it was ${shortened(run.error)}`
+      if (by === null && run?.error?.startsWith('canceled: job ')) return `it was ${shortened(run.error)}`
       return `${by === null ? 'it was canceled' : whoDid(by)} before it started${run ? whatCame(run, time) : ''}`
     case 'dst_gap':
       return 'the clocks skip that time'

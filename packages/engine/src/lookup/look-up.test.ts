@@ -96,6 +96,8 @@ test('a delayed job is active with its time, and its run waits', async () => {
     name: null,
     status: 'active',
     schedule: { runAt: new Date(LATER) },
+    after: null,
+    batchId: null,
     http: null,
     queue: 'emails',
     priority: 7,

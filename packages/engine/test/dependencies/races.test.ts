@@ -161,8 +161,14 @@ test('a delivery that breaks off anywhere has not happened', async () => {
             if (++sent > survives) throw new Error('killed')
           }
           const counted: Transaction = {
-            query: (statement, values) => (count(), tx.query(statement, values)),
-            execute: (statement, values) => (count(), tx.execute(statement, values)),
+            query: (statement, values) => {
+              count()
+              return tx.query(statement, values)
+            },
+            execute: (statement, values) => {
+              count()
+              return tx.execute(statement, values)
+            },
             setLockTimeout: (ms) => tx.setLockTimeout(ms),
             undoable: (inner) => tx.undoable(inner),
           }

@@ -31,6 +31,7 @@ async function setup() {
     await t.kit.handle(`fails-${tenant}`, fail, { tenant })
     await view.jobs.create({ queue: `fails-${tenant}`, ...once })
     await view.jobs.create({ queue: 'idle' })
+    await view.batches.create([{ queue: 'idle', payload: 1 }], {})
     await view.jobs.create({ queue: 'idle', delay: '1h', idempotencyKey: 'k' })
     const { jobId } = await view.jobs.create({
       queue: 'idle',
@@ -42,6 +43,7 @@ async function setup() {
     t.kit.clock.advance(2 * MINUTE)
     await view.jobs.resume(jobId)
     await view.backfills.create(jobId, { from: at(-5 * MINUTE), to: at(0) })
+    await view.pauses.create({ key: 'of nobody' })
     await t.query(
       `insert into receipts (holder, leased_at, lease_until, tenant_id, queue_id, one_off, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms, shards, priorities, causes)
        select 1, now(), 'infinity', id, 1, true, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}' from tenants where name = $1`,
@@ -88,11 +90,14 @@ const READABLE = [
   'attempts',
   'backfill_runs',
   'backfills',
+  'batches',
   'calendars',
   'checkpoints',
   'dead_letters',
+  'edges',
   'job_changes',
   'jobs',
+  'pauses',
   'queues',
   'receipts',
   'run_payloads',
