@@ -97,6 +97,7 @@ const READABLE = [
   'edges',
   'job_changes',
   'jobs',
+  'limits',
   'pauses',
   'queues',
   'receipts',

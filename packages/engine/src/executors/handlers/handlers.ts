@@ -102,7 +102,10 @@ export class Handlers implements DirectLeases {
     const { limited } = this.#deps
     const taker: Taker = {
       queueId,
-      credit: (onceWaits) => (onceWaits || limited.isTight(queueId) ? pool.freeSlots() : pool.credit()),
+      credit: (onceWaits) => {
+        if (this.#isBehind) return 0
+        return onceWaits || limited.isTight(queueId) ? pool.freeSlots() : pool.credit()
+      },
       freeSlots: () => (limited.isClosed(queueId) || this.#isBehind ? 0 : pool.freeSlots()),
       firstWaiting: () => pool.firstWaiting(),
       wantsMore: () => !limited.isClosed(queueId) && !this.#isBehind && pool.wantsMore(),
