@@ -140,6 +140,23 @@ test('whoever comes while another has a hundred thousand runs is next, whenever 
   }
 })
 
+test('what is leased ahead of a slot has not been served: whoever comes stands before it', () => {
+  const turns = new Turns()
+  const queue = queueOf(turns)
+  for (let n = 0; n < 300; n++) queue.add(START, run(1))
+  const begun = queue.claim(START, 100).at(-1) as Waiting
+  const ahead = queue.waiting.splice(0, 100)
+  const [first, last] = [ahead[0], ahead.at(-1)] as [Waiting, Waiting]
+  turns.claimed(START, QUEUE, { runs: ahead, mayBeMore: true, firstWaiting: first.turn })
+  const comes = queue.add(START, run(2))
+  expect([begun.turn, first.turn - INTERVAL]).toEqual([comes.turn, comes.turn])
+  // It is leased after them, and by itself does not say how far the queue is.
+  turns.claimed(START, QUEUE, { runs: [comes], mayBeMore: true, firstWaiting: comes.turn })
+  expect(queue.add(START, run(3)).turn).toBe(comes.turn)
+  turns.claimed(START, QUEUE, { runs: queue.waiting.splice(0, 1), mayBeMore: true, firstWaiting: null })
+  expect(queue.add(START, run(4)).turn).toBe(last.turn + INTERVAL)
+})
+
 test('new work is not behind a backlog that has stood still for an hour, and does not pass it either', () => {
   const old = new Turns()
   const queue = queueOf(old)
@@ -157,11 +174,10 @@ test('a run that is ready again stands where the queue is, whatever the clock sa
   const turns = new Turns()
   const queue = queueOf(turns)
   for (let n = 0; n < 1_000; n++) queue.add(START, run(1))
-  queue.claim(START + 1, 250)
-  const [first] = queue.claim(START + 1, 250) as [Waiting]
-  expect(turns.again(START + 1, { queueId: QUEUE, priority: 5 })).toBe(first.turn)
-  expect(turns.again(START + 1, { queueId: QUEUE, priority: 0 })).toBe(first.turn + 5 * STEP)
-  expect(turns.floors(START + 1)).toEqual({ queueIds: [QUEUE], starts: [first.turn] })
+  const last = queue.claim(START + 1, 500).at(-1) as Waiting
+  expect(turns.again(START + 1, { queueId: QUEUE, priority: 5 })).toBe(last.turn)
+  expect(turns.again(START + 1, { queueId: QUEUE, priority: 0 })).toBe(last.turn + 5 * STEP)
+  expect(turns.floors(START + 1)).toEqual({ queueIds: [QUEUE], starts: [last.turn] })
   expect(turns.again(START + 1, { queueId: 8, priority: 5 })).toBe((START + 1) * 1_000)
 })
 

@@ -21,10 +21,10 @@ export interface Claim {
 }
 
 /**
- * How far a queue is, in microseconds of virtual time: no run that becomes ready starts before that. It is the start of the
- * first run of the claim that is just being performed, less what that had for a head start: what was leased ahead of a slot
- * has not been served yet, and whoever comes now is not behind it. And it is never behind the first run that is ready. Only
- * while nothing is ready the clock counts too: old work must neither be passed for its age, nor keep new work waiting.
+ * How far a queue is, in microseconds of virtual time: no run that becomes ready starts before that. It is the highest start
+ * of what has begun, less what that had for a head start: what was leased ahead of a slot has not been served yet, and
+ * whoever comes now is not behind it. And it is never behind the first run that is ready. Only while nothing is ready the
+ * clock counts too: old work must neither be passed for its age, nor keep new work waiting.
  */
 export class VirtualTime {
   #reached = 0
@@ -37,7 +37,7 @@ export class VirtualTime {
   #waitsElsewhere = false
   #servedAt = 0
   /** Those of which something may still wait for a slot, the oldest first. */
-  readonly #claims: { lowest: number; last: number }[] = []
+  readonly #claims: { highest: number; lastTurn: number }[] = []
 
   get reached(): number {
     return this.#reached
@@ -54,28 +54,20 @@ export class VirtualTime {
     return waits && reached > 0 ? reached : Math.max(nowUs, reached)
   }
 
-  /** A run counts for no more time than the queue takes for one of each flow: what stood still before did not serve anybody. */
   served(nowUs: number, { runs, mayBeMore, firstWaiting }: Claim, intervalUs: number): void {
-    const since = this.#servedAt === 0 ? 0 : Math.max(0, nowUs - this.#servedAt)
-    const tick = Math.min(runs.length * intervalUs, since)
-    this.#servedAt = nowUs
     const before = this.#reached
-    let lowest = Number.POSITIVE_INFINITY
-    let last = 0
-    let top: number[] | null = null
+    const top = new Array<number>(PRIORITIES).fill(0)
+    const claim = { highest: 0, lastTurn: 0 }
     for (const { priority, turn } of runs) {
       const start = startOf(priority, turn)
-      lowest = Math.min(lowest, timeOf(start, turn, nowUs))
-      last = Math.max(last, turn)
-      if (!mayBeMore) continue
-      top ??= new Array<number>(PRIORITIES).fill(0)
+      claim.highest = Math.max(claim.highest, timeOf(start, turn, nowUs))
+      claim.lastTurn = Math.max(claim.lastTurn, turn)
       top[priority] = Math.max(start, top[priority] as number)
     }
-    this.#claims.push({ lowest, last })
-    while (this.#claims.length > 1 && !this.#mayWait(this.#claims[0] as { last: number }, firstWaiting))
-      this.#claims.shift()
-    this.reach((this.#claims[0] as { lowest: number }).lowest)
-    if (top === null) return
+    this.#claims.push(claim)
+    this.#begin(firstWaiting)
+    const tick = this.#tick(nowUs, runs.length * intervalUs)
+    if (!mayBeMore) return
     this.#waits = true
     for (let priority = 0; priority < PRIORITIES; priority++) {
       const level = Math.max(before, this.#levels[priority] as number)
@@ -83,8 +75,20 @@ export class VirtualTime {
     }
   }
 
-  #mayWait({ last }: { last: number }, firstWaiting: number | null): boolean {
-    return firstWaiting !== null && firstWaiting <= last && this.#claims.length <= MAX_CLAIMS
+  /** What was leased before this turn has begun. */
+  #begin(firstWaiting: number | null): void {
+    for (let oldest = this.#claims[0]; oldest !== undefined; oldest = this.#claims[0]) {
+      if (firstWaiting !== null && firstWaiting <= oldest.lastTurn && this.#claims.length <= MAX_CLAIMS) return
+      this.reach(oldest.highest)
+      this.#claims.shift()
+    }
+  }
+
+  /** A run counts for no more time than the queue takes for one of each flow: while it stood still it served nobody. */
+  #tick(nowUs: number, atMost: number): number {
+    const since = this.#servedAt === 0 ? 0 : Math.max(0, nowUs - this.#servedAt)
+    this.#servedAt = nowUs
+    return Math.min(atMost, since)
   }
 
   /** The lowest turn of each level that waits; there is one at least. */
