@@ -65,7 +65,7 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
 }
 
 /** With a period as somebody would write it. */
-export function rateInput({ periodMs, ...rate }: RateLimit): Record<string, unknown> {
+function rateInput({ periodMs, ...rate }: RateLimit): Record<string, unknown> {
   return { ...rate, period: ms(periodMs) }
 }
 

@@ -14,8 +14,8 @@ import type { Judgement, Known } from './explain-verdict.ts'
 import { type ReadyWait, readReadyWait } from './explain-waits.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
 import { dateOf } from './job-view.ts'
-import { type LimitedBy, limitInWords, readLimitedBy } from './limited-by.sql.ts'
-import { causeOf, failureClassOf, finalStatusOf, liveStatusOf } from './run-view.ts'
+import { limitInWords, readLimitedBy } from './limited-by.sql.ts'
+import { causeOf, failureClassOf, finalStatusOf, type LimitedBy, liveStatusOf } from './run-view.ts'
 
 export interface ExplainDeps {
   /** As the tenant reads. */

@@ -3,7 +3,7 @@ import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import type { RunView } from './run-view.ts'
+import type { LimitedBy, RunView } from './run-view.ts'
 
 const MAX_HOLDERS = 5
 
@@ -21,18 +21,6 @@ const LIMITED = statement(
    where r.shard = $1 and r.job_id = $2 and r.state = ${RUN_STATE.limited} and ($3::float8 is null or r.nominal_at = to_timestamp($3::float8 / 1000))
    limit 1000`,
 )
-
-/** The limit that a run waits for. */
-export interface LimitedBy {
-  /** What jobs call it; null: it is the job's own. */
-  key: string | null
-  /** How many may be performed at a time; null: only their rate is limited. */
-  limit: number | null
-  /** How many may start in a period; null: any. */
-  rate: { limit: number; periodMs: number } | null
-  /** Runs that hold its slots: a few, the oldest first. */
-  heldBy: string[]
-}
 
 type Row = [Instant, string | null, number | null, number | null, string | null, string | null]
 

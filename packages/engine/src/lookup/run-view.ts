@@ -13,7 +13,6 @@ import {
   RUN_STATE,
 } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { LimitedBy } from './limited-by.sql.ts'
 
 const LIVE_STATUSES = ['waiting', 'blocked', 'ready', 'running'] as const
 const FINAL_STATUSES = ['succeeded', 'failed', 'canceled', 'lost', 'skipped'] as const
@@ -63,6 +62,18 @@ export interface AttemptView {
   durationMs: number | null
   /** What an HTTP target answered: headers, the first 4 KiB of the body, timings. */
   response: ResponseRecord | null
+}
+
+/** The limit that a run waits for. */
+export interface LimitedBy {
+  /** What jobs call it; null: it is the job's own. */
+  key: string | null
+  /** How many may be performed at a time; null: only their rate is limited. */
+  limit: number | null
+  /** How many may start in a period; null: any. */
+  rate: { limit: number; periodMs: number } | null
+  /** Runs that hold its slots: a few, the oldest first. */
+  heldBy: string[]
 }
 
 export interface RunView extends RunSummary {

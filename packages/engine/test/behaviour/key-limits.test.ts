@@ -213,3 +213,19 @@ test('a worker that dies with the only slot holds it until its lease is over', a
   await w.settle()
   expect(w.begun).toEqual(['a', 'b'])
 })
+
+test('a run that waits for a slot says of which key, and who has it', async () => {
+  const { kit } = await startKit()
+  const w = await atWork(kit)
+  const [first, second] = await createAll(kit, ['a', 'b'], { concurrency: { key: 'acme', limit: 1 } })
+  await w.settle()
+  const [holder] = (await kit.runs.list({ jobId: first as string })).items
+  const [waiting] = (await kit.runs.list({ jobId: second as string })).items
+  expect(waiting).toMatchObject({ status: 'blocked' })
+  const limitedBy = { key: 'acme', limit: 1, rate: null, heldBy: [holder?.id] }
+  expect(await kit.runs.get(waiting?.id as string)).toMatchObject({ limitedBy })
+  const { jobs } = await kit.tenant('default')
+  const explained = await jobs.explain(second as string, waiting?.nominalAt.toISOString() as string)
+  expect(explained).toMatchObject({ verdict: 'waiting', reason: 'key_limited' })
+  expect(explained.sentence).toContain(`waits for a slot of the key "acme", which has 1; held by ${holder?.id}`)
+})
