@@ -5,6 +5,7 @@ import { purgeKeyLimits, putKeyLimits } from '../../src/concurrency/key-limits.s
 import { RUN_STATE } from '../../src/job/states.ts'
 import type { Transaction } from '../../src/store/database.ts'
 import { type Node, START, setup } from './setup.ts'
+import { tokensOf, workerOf } from './worker.ts'
 
 const DAY = 86_400_000
 const level = { priority: 5, watermark: 0 }
@@ -181,4 +182,18 @@ test('only rows of keys that nothing needs are purged, and one that is claimed b
   await open.commit()
   await purge()
   expect(await t.query('select name from limits')).toEqual([{ name: 'used' }])
+})
+
+test('workers elsewhere get no more of a key than its limit, from whatever node, and who completes one frees its slot', async () => {
+  const t = await setup()
+  const [a, b] = [await t.startNode(), await t.startNode()]
+  const concurrency = { key: 'acme', limit: 2 }
+  await a.jobs.createMany([1, 2, 3, 4].map((payload) => ({ queue: 'work', payload, concurrency })))
+  const first = await workerOf(a).lease({ max: 10 })
+  expect(first.runs).toHaveLength(2)
+  expect((await workerOf(b, 'other').lease({ max: 10 })).runs).toHaveLength(0)
+  // The completion goes to the node that did not give it out.
+  expect(await workerOf(b).complete(tokensOf(first).slice(0, 1))).toEqual(['ok'])
+  expect(await b.engine.keys.waker.runOnce()).toMatchObject({ woken: 1 })
+  expect((await workerOf(b, 'other').lease({ max: 10 })).runs).toHaveLength(1)
 })
