@@ -22,6 +22,7 @@ const METHODS: Record<string, (client: BelfryClient) => PromiseLike<unknown>> = 
   'POST /v1/jobs/actions': ({ jobs }) => jobs.actions({ filter: { queue: 'q' }, action: 'pause' }),
   'POST /v1/jobs/{jobId}/backfill': ({ backfills }) => backfills.create('{jobId}', { from: '', to: '' }),
   'GET /v1/jobs/{jobId}/backfills': ({ backfills }) => backfills.list('{jobId}'),
+  'GET /v1/batches/{batchId}': ({ batches }) => batches.get('{batchId}'),
   'GET /v1/backfills/{backfillId}': ({ backfills }) => backfills.get('{backfillId}'),
   'POST /v1/backfills/{backfillId}/cancel': ({ backfills }) => backfills.cancel('{backfillId}'),
   'GET /v1/runs': ({ runs }) => runs.list(),

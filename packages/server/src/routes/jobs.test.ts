@@ -148,7 +148,7 @@ test.each([
     },
     'jobs[1].ref',
   ],
-  [{ jobs: [{ queue: 'q', after: { jobs: ['a'] } }] }, 'jobs[0].after'],
+  [{ jobs: [{ queue: 'q', after: { jobs: ['a'] } }] }, 'jobs[0].after.jobs[0]'],
   [{ jobs: Array.from({ length: 10_001 }, () => ({ queue: 'q' })) }, 'jobs'],
 ])('a batch that is not one is refused (%#)', async (body, path) => {
   const answer = await call<{ errors: { path: string }[] }>('POST /v1/jobs/batch', body)
