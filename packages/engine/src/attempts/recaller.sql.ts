@@ -22,14 +22,14 @@ const RECALL = statement(
          and a.number = r.attempt and a.error = $3 limit 1) a
      limit $6
    ), picked as (
-     select h.* from held h cross join lateral (
-       select from belfry.runs r where /*shards r*/ r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at limit 1
+     select h.*, r.ctid as place_of from held h cross join lateral (
+       select r.ctid from belfry.runs r where /*shards r*/ r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at limit 1
        for update skip locked) r
    ), placed as (
-     select p.shard, p.job_id, p.nominal_at, row_number() over (order by p.due_at, p.nominal_at) as place from picked p
+     select p.shard, p.place_of, row_number() over (order by p.due_at, p.nominal_at) as place from picked p
    )
    update belfry.runs r set due_at = to_timestamp(($5::float8 + p.place) / 1000)
-   from placed p where /*shards r*/ r.shard = p.shard and r.job_id = p.job_id and r.nominal_at = p.nominal_at and r.state = ${RUN_STATE.waiting}
+   from placed p where r.ctid = p.place_of and /*shards r*/ r.shard = p.shard and r.state = ${RUN_STATE.waiting}
    returning r.shard, r.due_at`,
 )
 const FORGET = statement(

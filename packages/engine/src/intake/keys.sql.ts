@@ -41,8 +41,13 @@ const TAKE_OVER = statement(
 const POINT = statement(
   'point_keys',
   `update belfry.keys k set job_id = u.job_id
-   from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[], $5::uuid[]) as u (shard, tenant_id, kind, key, job_id)
-   where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key`,
+   from (
+     select u.shard, u.job_id, k.ctid as place
+     from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[], $5::uuid[]) as u (shard, tenant_id, kind, key, job_id) cross join lateral (
+       select k.ctid from belfry.keys k
+       where /*shards k*/ k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1 for update) k
+   ) u
+   where k.ctid = u.place and /*shards k*/ k.shard = u.shard`,
 )
 const FREE = statement(
   'free_names',

@@ -6,13 +6,16 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
 
-/** Whether a job has a run or a future that has not started, and a run that has. One that is leased may stand in a receipt. */
+/**
+ * Whether a job has a run or a future that has not started, and a run that has. One that is leased may stand in a receipt. `offset 0`
+ * keeps the planner from reading a whole table once instead of looking up one job after the other.
+ */
 const isQueued = (shard: string, jobId: string): string =>
-  `(exists (select from belfry.timers t where t.shard = ${shard} and t.job_id = ${jobId})
-      or exists (select from belfry.runs r where r.shard = ${shard} and r.job_id = ${jobId} and r.attempt = 0 and r.state <> ${RUN_STATE.leased}))`
+  `(exists (select from belfry.timers t where t.shard = ${shard} and t.job_id = ${jobId} offset 0)
+      or exists (select from belfry.runs r where r.shard = ${shard} and r.job_id = ${jobId} and r.attempt = 0 and r.state <> ${RUN_STATE.leased} offset 0))`
 const isActive = (shard: string, jobId: string): string =>
-  `(exists (select from belfry.runs r where r.shard = ${shard} and r.job_id = ${jobId} and (r.attempt > 0 or r.state = ${RUN_STATE.leased}))
-      or exists (select from belfry.packed_runs p where p.among @> array[${jobId}] and p.job_id = ${jobId}))`
+  `(exists (select from belfry.runs r where r.shard = ${shard} and r.job_id = ${jobId} and (r.attempt > 0 or r.state = ${RUN_STATE.leased}) offset 0)
+      or exists (select from belfry.packed_runs p where p.among @> array[${jobId}] and p.job_id = ${jobId} offset 0))`
 
 const LIVING = statement(
   'living_jobs',
@@ -22,8 +25,13 @@ const LIVING = statement(
 const WRITE = statement(
   'write_unique_keys',
   `update belfry.keys k set job_id = u.job_id, others = string_to_array(u.others, ',')::uuid[], expires_at = to_timestamp($6::float8 / 1000)
-   from unnest($1::smallint[], $2::int[], $3::text[], $4::uuid[], $5::text[]) as u (shard, tenant_id, key, job_id, others)
-   where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = ${KEY_KIND.unique} and k.key = u.key`,
+   from (
+     select u.*, k.ctid as place from unnest($1::smallint[], $2::int[], $3::text[], $4::uuid[], $5::text[]) as u (shard, tenant_id, key, job_id, others)
+     cross join lateral (
+       select k.ctid from belfry.keys k
+       where /*shards k*/ k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = ${KEY_KIND.unique} and k.key = u.key limit 1 for update) k
+   ) u
+   where k.ctid = u.place and /*shards k*/ k.shard = u.shard`,
 )
 const DEFINITION = statement(
   'definition_of_job',
