@@ -70,7 +70,7 @@ function rateInput({ periodMs, ...rate }: RateLimit): Record<string, unknown> {
 }
 
 /** As it was written, but with ids where local names stood. */
-export function afterInput({ jobs, on, onParentFailure }: After, overlap?: Overlap): Record<string, unknown> {
+function afterInput({ jobs, on, onParentFailure }: After, overlap?: Overlap): Record<string, unknown> {
   return withoutUndefined({ after: withoutUndefined({ jobs, on }), onParentFailure, overlap })
 }
 
