@@ -7,6 +7,7 @@ import { Backfiller } from './backfill/backfiller.ts'
 import { Backfills } from './backfill/backfills.ts'
 import { DependencySide } from './dependency-side.ts'
 import type { EngineDeps } from './engine-deps.ts'
+import { EngineLoops } from './engine-loops.ts'
 import type { Handler } from './executors/handlers/handler-pool.ts'
 import { Handlers } from './executors/handlers/handlers.ts'
 import type { Judge } from './executors/handlers/judge.ts'
@@ -39,12 +40,11 @@ import { Exchange } from './ready/exchange.ts'
 import { Turns } from './ready/turn.ts'
 import { Waker } from './ready/waker.ts'
 import type { Clock, Instant } from './runtime/clock.ts'
-import { Loop } from './runtime/loop.ts'
 import { Notifier } from './shards/notifier.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
 import { Pulse, type PulseDeps } from './shards/pulse.ts'
 import { Registry } from './shards/registry.sql.ts'
-import { ALL_ROLES, type Role } from './shards/roles.ts'
+import { ALL_ROLES } from './shards/roles.ts'
 import { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database, Queryable } from './store/database.ts'
 import { Calendars } from './tenants/calendars.sql.ts'
@@ -53,7 +53,6 @@ import { TimerReader } from './timers/timer-reader.ts'
 
 /** Statements of one kind run on a few connections at once, so that both sides keep their cores busy. */
 const FINISH_LANES = 2
-const PROMOTE_LANES = 2
 const MAX_BATCH = 1_000
 /** The pulse wakes the reaper; alone it only looks whether it was asked. */
 const REAP_AT_LEAST_MS = 1_000
@@ -107,21 +106,7 @@ export class Engine {
   readonly #receipts: Receipts
   readonly #notifier: Notifier
   readonly #stopping = new AbortController()
-  readonly #loops: Loop[]
-  readonly #pulseLoop: Loop
-  readonly #readerLoop: Loop
-  readonly #promoterLoops: Loop[]
-  readonly #aloneLoop: Loop
-  readonly #wakerLoop: Loop
-  readonly #replannerLoop: Loop
-  readonly #backfillerLoop: Loop
-  readonly #blockedWakerLoop: Loop
-  readonly #blockedSweepLoop: Loop
-  readonly #expirerLoop: Loop
-  readonly #reaperLoop: Loop
-  readonly #httpQueuesLoop: Loop
-  readonly #remoteLoop: Loop
-  readonly #recallerLoop: Loop
+  readonly #loops: EngineLoops
   readonly historyDays: number
   readonly forecasts: Forecasts
   #liveNodes = 1
@@ -193,30 +178,30 @@ export class Engine {
     this.handlers = new Handlers({
       ...base,
       onRoom: () => {
-        if (this.promoter.holds) this.#wakePromoters()
+        if (this.promoter.holds) this.#loops.wakePromoters()
       },
       hasOthers: () => this.#liveNodes > 1,
     })
     const vaultKey = deps.vaultKey ?? random.bytes(KEY_BYTES)
-    this.remote = new RemoteWorkers({ ...base, vaultKey, onNewWorker: () => this.#remoteLoop.wake() })
+    this.remote = new RemoteWorkers({ ...base, vaultKey, onNewWorker: () => this.#loops.remote.wake() })
     this.intake = new Intake(base)
     this.jobChanges = new JobChanges(base)
     const retakeUniqueKey = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
     this.runChanges = new RunChanges({ ...base, onGone, retakeUnique: retakeUniqueKey })
     this.backfills = new Backfills({ ...base, historyDays: deps.historyDays })
     this.backfiller = new Backfiller({ ...base, historyDays: deps.historyDays })
-    this.reader = new TimerReader({ db, clock, onRead: () => this.#wakePromoters() })
+    this.reader = new TimerReader({ db, clock, onRead: () => this.#loops.wakePromoters() })
     const alone = new PromoteAlone({
       ...base,
       plan: (tx, timer) => planJob(tx, { clock, intake: this.intake }, timer),
     })
-    const onAlone = () => this.#aloneLoop.wake()
+    const onAlone = () => this.#loops.alone.wake()
     this.promoter = new Promoter({ ...base, reader: this.reader, direct: this.handlers, alone, onAlone })
     this.waker = new Waker({ ...base, onReady: (run) => wakeups.ready(run) })
     this.replanning = new Replanning({ ...deps, ...base })
     this.blockedWaker = new BlockedWaker({
       ...base,
-      onNews: () => this.#blockedWakerLoop.wake(),
+      onNews: () => this.#loops.blockedWaker.wake(),
       onReady: (run) => wakeups.ready(run),
       onWaiting: (shard, dueAt) => wakeups.waiting(shard, dueAt),
     })
@@ -253,74 +238,42 @@ export class Engine {
       serve: (queueId) => this.handle(queueId, this.http.executor.handle, HTTP_CONCURRENCY, judgeHttp),
     })
     this.#notifier = new Notifier({ db, wakeups, logger, hasOthers: () => this.#liveNodes > 1 })
-    const loop = (name: string, step: ConstructorParameters<typeof Loop>[1]) => new Loop(name, step, deps)
-    this.#pulseLoop = loop('pulse', this.pulse)
-    this.#readerLoop = loop('timer reader', this.reader)
-    const promoteBatch = { runOnce: () => this.promoter.runBatch() }
-    this.#promoterLoops = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, promoteBatch))
-    this.#aloneLoop = loop('promoter of single jobs', { runOnce: () => this.promoter.runAlone() })
-    this.#wakerLoop = loop('waker', this.waker)
-    this.#replannerLoop = loop('replanner', this.replanning.calendars)
-    this.#backfillerLoop = loop('backfiller', this.backfiller)
-    this.#blockedWakerLoop = loop('waker of blocked runs', this.blockedWaker)
-    this.#blockedSweepLoop = loop('sweep of blocked runs', this.blockedSweep)
-    this.#expirerLoop = loop('expirer', this.expirer)
-    this.#reaperLoop = loop('reaper', { runOnce: () => this.#reap() })
-    this.#httpQueuesLoop = loop('HTTP queues', this.httpQueues)
-    this.#remoteLoop = loop('remote workers', this.remote)
-    this.#recallerLoop = loop('recaller', this.pauses.recaller)
-    const ofRole: Record<Role, Loop[]> = {
-      api: [this.#remoteLoop],
-      promoter: [
-        this.#readerLoop,
-        ...this.#promoterLoops,
-        this.#aloneLoop,
-        this.#wakerLoop,
-        this.#backfillerLoop,
-        this.#blockedSweepLoop,
-        this.keys.sweepLoop,
-        this.#reaperLoop,
-        this.#expirerLoop,
-        this.#recallerLoop,
-      ],
-      dispatcher: [this.#httpQueuesLoop, ...this.http.steps.map(([name, step]) => loop(name, step))],
-      archivist: [
-        loop('history keeper', { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) }),
-        loop('purge', { runOnce: () => this.purge() }),
-      ],
-    }
-    this.#loops = [
-      this.#pulseLoop,
-      loop('keeper', this.keeper),
-      loop('notifier', this.#notifier),
-      loop('partitioner', this.partitioner),
-      this.#blockedWakerLoop,
-      this.keys.wakerLoop,
-      this.dependencies.loop,
-      this.#replannerLoop,
-      loop('zone keeper', this.replanning.zones),
-      ...[...new Set(roles)].flatMap((role) => ofRole[role]),
-    ]
+    this.#loops = new EngineLoops(
+      {
+        ...{ pulse: this.pulse, keeper: this.keeper, partitioner: this.partitioner, reader: this.reader },
+        ...{ promoter: this.promoter, waker: this.waker, backfiller: this.backfiller, expirer: this.expirer },
+        ...{ blockedWaker: this.blockedWaker, blockedSweep: this.blockedSweep, httpQueues: this.httpQueues },
+        ...{ remote: this.remote, replanning: this.replanning, keys: this.keys, http: this.http },
+        dependencies: this.dependencies,
+        notifier: this.#notifier,
+        recaller: this.pauses.recaller,
+        reaper: { runOnce: () => this.#reap() },
+        historyKeeper: { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) },
+        purge: { runOnce: () => this.purge() },
+      },
+      roles,
+      deps,
+    )
     const dispatches = roles.includes('dispatcher')
     wakeups.listen({
       onReady: (queueId, level, turn) => {
         this.handlers.hint(queueId, level, turn)
         this.remote.calls.hint(queueId, level, turn)
-        if (dispatches && this.httpQueues.isNews(queueId)) this.#httpQueuesLoop.wake()
+        if (dispatches && this.httpQueues.isNews(queueId)) this.#loops.httpQueues.wake()
       },
       onTimer: (shard, dueAt) => {
-        if (this.reader.want(shard, dueAt)) this.#readerLoop.wake()
+        if (this.reader.want(shard, dueAt)) this.#loops.reader.wake()
       },
       onWaiting: (shard, dueAt) => {
         this.waker.saw(shard, dueAt)
-        this.#wakerLoop.wake()
+        this.#loops.waker.wake()
       },
       onCancel: (jobId, nominalAt) => {
         this.keeper.cancel(jobId, nominalAt)
         this.remote.cancel(jobId, nominalAt)
       },
       onBackfill: (jobId) => {
-        if (this.backfiller.tell(jobId)) this.#backfillerLoop.wake()
+        if (this.backfiller.tell(jobId)) this.#loops.backfiller.wake()
         this.blockedWaker.look(jobId)
       },
       onFreed: (queueId) => this.queueLimits.queues.freed(queueId),
@@ -329,7 +282,7 @@ export class Engine {
 
   start(): void {
     this.#running = true
-    for (const loop of this.#loops) loop.start()
+    this.#loops.start()
   }
 
   handle(queueId: number, handler: Handler, concurrency: number, judges?: Judge): void {
@@ -337,12 +290,12 @@ export class Engine {
     if (!this.#running) return
     loop.start()
     this.pulse.sweepNext()
-    this.#pulseLoop.wake()
+    this.#loops.pulse.wake()
   }
 
   /** Queues were changed: this node need not wait for its next pulse to know. */
   refresh(): void {
-    this.#pulseLoop.wake()
+    this.#loops.pulse.wake()
   }
 
   purge(): Promise<{ waitMs: number }> {
@@ -351,9 +304,8 @@ export class Engine {
 
   /** Takes nothing new, lets handlers finish within the grace time, gives back the rest, and leaves. */
   async stop(graceMs: number): Promise<void> {
-    const last = this.#loops.filter((loop) => loop.name === 'keeper' || loop.name === 'pulse')
     const drain = async () => {
-      await Promise.all(this.#loops.filter((loop) => !last.includes(loop)).map((loop) => loop.stop()))
+      await this.#loops.stopOthers()
       this.http.executor.stop()
       await this.remote.calls.stop()
       await this.handlers.drain(graceMs)
@@ -369,7 +321,7 @@ export class Engine {
     await Promise.race([drained, gaveUp])
     tooLong.cancel()
     this.#stopping.abort()
-    await Promise.all(last.map((loop) => loop.stop()))
+    await this.#loops.stopLast()
     await this.#receipts.discard().catch(() => {})
     await this.pulse.leave().catch(() => {})
     const message = this.wakeups.take()
@@ -386,33 +338,33 @@ export class Engine {
     this.blockedSweep.own(shards)
     this.keys.sweep.own(shards)
     this.expirer.own(shards)
-    this.#readerLoop.wake()
+    this.#loops.reader.wake()
   }
 
   #onPulse(answer: PulseAnswer, asked: Parameters<PulseDeps['onAnswer']>[1]): void {
     this.queueLimits.saw(answer, asked)
-    if (this.pauses.saw(answer)) this.#recallerLoop.wake()
+    if (this.pauses.saw(answer)) this.#loops.recaller.wake()
     this.#liveNodes = answer.liveNodes.length
     this.#exchange.hear(answer.now, answer.fleet)
     const paused = new Set(answer.pausedQueueIds)
     this.handlers.setPaused(paused)
     this.remote.calls.setPaused(paused)
     this.registry.forget(answer.deletedQueueIds)
-    if (this.replanning.saw(answer)) this.#replannerLoop.wake()
-    if (this.httpQueues.saw(answer.httpQueues)) this.#httpQueuesLoop.wake()
+    if (this.replanning.saw(answer)) this.#loops.replanner.wake()
+    if (this.httpQueues.saw(answer.httpQueues)) this.#loops.httpQueues.wake()
     let toRead = false
     asked.shards.forEach((shard, i) => {
       if (this.reader.saw(shard, answer.timersDue[i] ?? Number.POSITIVE_INFINITY)) toRead = true
       const waiting = answer.waitingDue[i] ?? Number.POSITIVE_INFINITY
       if (waiting < Number.POSITIVE_INFINITY) this.waker.saw(shard, waiting)
-      if (waiting <= answer.now) this.#wakerLoop.wake()
+      if (waiting <= answer.now) this.#loops.waker.wake()
     })
-    if (toRead) this.#readerLoop.wake()
-    if (this.backfiller.saw(answer.hasBackfills)) this.#backfillerLoop.wake()
-    if (this.blockedSweep.saw(answer.hasBlocked)) this.#blockedSweepLoop.wake()
+    if (toRead) this.#loops.reader.wake()
+    if (this.backfiller.saw(answer.hasBackfills)) this.#loops.backfiller.wake()
+    if (this.blockedSweep.saw(answer.hasBlocked)) this.#loops.blockedSweep.wake()
     this.keys.saw(answer.hasLimited)
     this.dependencies.saw(answer.hasOutbox)
-    if (this.expirer.saw(answer.hasStartDeadlines)) this.#expirerLoop.wake()
+    if (this.expirer.saw(answer.hasStartDeadlines)) this.#loops.expirer.wake()
     asked.queueIds.forEach((queueId, i) => {
       this.turns.saw(answer.now, queueId, answer.heads[i] ?? [])
       this.handlers.sweep(queueId, answer.heads[i] ?? [])
@@ -422,7 +374,7 @@ export class Engine {
     // Not awaited here: the pulse must go on while leases are closed.
     if (answer.hasExpired && !inGrace) {
       this.#toReap = { shards: asked.shards, databaseNow: answer.now }
-      this.#reaperLoop.wake()
+      this.#loops.reaper.wake()
     }
   }
 
@@ -431,9 +383,5 @@ export class Engine {
     this.#toReap = null
     if (asked) await this.reaper.reap(asked.shards, asked.databaseNow)
     return { waitMs: REAP_AT_LEAST_MS }
-  }
-
-  #wakePromoters(): void {
-    for (const loop of this.#promoterLoops) loop.wake()
   }
 }
