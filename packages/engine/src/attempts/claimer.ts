@@ -56,6 +56,8 @@ export class Claimer implements Step {
   /** The lowest turn that was said of a level while it is claimed from: its watermark is not raised past it. */
   readonly #heard = new Map<number, number>()
   #claiming = 0
+  /** Per level, the last turn that was leased. */
+  readonly #leasedUpTo = new Map<number, number>()
   /** Something is ready before what was leased last: it is not left waiting until a large claim is worth its statement. */
   #isOvertaken = false
   /** The last claim left something to whoever holds its key. */
@@ -85,10 +87,8 @@ export class Claimer implements Step {
   /** A run of this level became ready. */
   hint(level: number, turn: number): void {
     const known = this.#watermarks.get(level)
-    if (known === undefined || turn < known) {
-      this.#watermarks.set(level, turn)
-      this.#isOvertaken = true
-    }
+    if (known === undefined || turn < known) this.#watermarks.set(level, turn)
+    if (turn < (this.#leasedUpTo.get(level) ?? LOWEST_TURN)) this.#isOvertaken = true
     if (this.#claiming > 0) this.#heard.set(level, Math.min(turn, this.#heard.get(level) ?? turn))
     this.#hinted.add(level)
   }
@@ -154,6 +154,9 @@ export class Claimer implements Step {
     const firstWaiting = this.#taker.firstWaiting()
     this.#deps.turns.claimed(this.#deps.clock.now(), this.queueId, { runs: claimed, mayBeMore, firstWaiting })
     if (isHeld) this.#isHeld = true
+    const onward = claimed.filter((run) => this.#goesOn(FIRST_LEVEL[delivery] + run.priority, run.turn))
+    // All of these went before what had been leased: there may be more such.
+    if (mayBeMore && claimed.length > 0 && onward.length === 0) this.#isOvertaken = true
     const handled = reached ?? claimed.map(({ priority, turn }) => [priority, turn] as const)
     for (const [priority, turn] of handled) {
       const level = FIRST_LEVEL[delivery] + priority
@@ -161,5 +164,12 @@ export class Claimer implements Step {
       if (until > (this.#watermarks.get(level) ?? LOWEST_TURN)) this.#watermarks.set(level, until)
     }
     return mayBeMore
+  }
+
+  /** False: it was ready before what has been leased last. */
+  #goesOn(level: number, turn: number): boolean {
+    if (turn < (this.#leasedUpTo.get(level) ?? LOWEST_TURN)) return false
+    this.#leasedUpTo.set(level, turn)
+    return true
   }
 }

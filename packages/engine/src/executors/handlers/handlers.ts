@@ -103,7 +103,7 @@ export class Handlers implements DirectLeases {
     const taker: Taker = {
       queueId,
       credit: (onceWaits) => {
-        if (this.#isBehind) return 0
+        if (this.#isBehind || limited.isClosed(queueId)) return 0
         return onceWaits || limited.isTight(queueId) ? pool.freeSlots() : pool.credit()
       },
       freeSlots: () => (limited.isClosed(queueId) || this.#isBehind ? 0 : pool.freeSlots()),

@@ -124,7 +124,7 @@ export class PollLine implements Taker, Step {
   /** Whoever leases ahead is told that others wait for a slot (`onceWaiting`); his open call is not left without work for it. */
   credit(): number {
     const isTight = this.#deps.limited.isTight(this.queueId)
-    return this.isPaused ? 0 : this.#sum((poll) => (isTight ? poll.free : poll.max))
+    return this.#isShut ? 0 : this.#sum((poll) => (isTight ? poll.free : poll.max))
   }
 
   freeSlots(): number {
