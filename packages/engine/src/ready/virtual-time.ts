@@ -37,7 +37,7 @@ export class VirtualTime {
   #waitsElsewhere = false
   #servedAt = 0
   /** Those of which something may still wait for a slot, the oldest first. */
-  readonly #claims: { highest: number; lastTurn: number }[] = []
+  readonly #claims: { lowest: number; highest: number; lastTurn: number }[] = []
 
   get reached(): number {
     return this.#reached
@@ -57,10 +57,12 @@ export class VirtualTime {
   served(nowUs: number, { runs, mayBeMore, firstWaiting }: Claim, intervalUs: number): void {
     const before = this.#reached
     const top = new Array<number>(PRIORITIES).fill(0)
-    const claim = { highest: 0, lastTurn: 0 }
+    const claim = { lowest: Number.POSITIVE_INFINITY, highest: 0, lastTurn: 0 }
     for (const { priority, turn } of runs) {
       const start = startOf(priority, turn)
-      claim.highest = Math.max(claim.highest, timeOf(start, turn, nowUs))
+      const time = timeOf(start, turn, nowUs)
+      claim.lowest = Math.min(claim.lowest, time)
+      claim.highest = Math.max(claim.highest, time)
       claim.lastTurn = Math.max(claim.lastTurn, turn)
       top[priority] = Math.max(start, top[priority] as number)
     }
@@ -93,7 +95,8 @@ export class VirtualTime {
 
   /** The lowest turn of each level that waits; there is one at least. */
   saw(nowUs: number, heads: readonly (number | null)[]): void {
-    let lowest = Number.POSITIVE_INFINITY
+    // What is leased and has not begun goes before them.
+    let lowest = this.#claims[0]?.lowest ?? Number.POSITIVE_INFINITY
     heads.forEach((turn, level) => {
       if (turn !== null) lowest = Math.min(lowest, timeOf(startOf(level % PRIORITIES, turn), turn, nowUs))
     })
