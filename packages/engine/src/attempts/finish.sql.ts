@@ -139,11 +139,15 @@ const AGAIN = statement(
    from kept k`,
 )
 
-/** Which of these attempts history knows: asked when the answer to a finish was lost. */
+/**
+ * Which of these attempts history knows, by their place: two that say different things of the same attempt, its worker and the
+ * reaper, may stand in one batch.
+ */
 const LOOK = statement(
   'look_at_attempts',
-  `select u.job_id, to_timestamp(u.nominal_at / 1000)
-   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::smallint[]) as u (shard, job_id, nominal_at, attempt, holder, outcome)
+  `select u.place::int
+   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::smallint[]) with ordinality
+     as u (shard, job_id, nominal_at, attempt, holder, outcome, place)
    cross join lateral (
      select from belfry.attempts a
      where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = to_timestamp(u.nominal_at / 1000)
@@ -196,8 +200,6 @@ export type Finish = Succeeded | Answered | Ended | GoesOn
 const outcomeOf = (finish: Finish): number =>
   finish.kind === 'succeeded' || finish.kind === 'answered' ? OUTCOME.succeeded : finish.outcome
 
-type Row = [string, Instant]
-const keyOf = ([jobId, nominalAt]: Row): string => `${jobId}.${nominalAt}`
 const fencesOf = (items: readonly Finish[]): Fence[] => items.map((item) => item.fence)
 export const times = (items: readonly Finish[]): string[] => [
   instants(items.map((item) => item.startedAt)),
@@ -261,7 +263,8 @@ export function finishGoesOn(db: Queryable, items: readonly GoesOn[]): Promise<n
   ])
 }
 
-export async function lookAtAttempts(db: Queryable, items: readonly Finish[]): Promise<Set<string>> {
+/** Those of the items that history knows to have ended just so: asked when the answer to a finish was lost. */
+export async function lookAtAttempts<Item extends Finish>(db: Queryable, items: readonly Item[]): Promise<Set<Item>> {
   const values = [...fenceArrays(fencesOf(items)), numbers(items.map(outcomeOf))]
-  return new Set((await db.query<Row>(LOOK, values)).map(keyOf))
+  return new Set((await db.query<[number]>(LOOK, values)).map(([place]) => items[place - 1] as Item))
 }

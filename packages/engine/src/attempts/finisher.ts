@@ -180,7 +180,7 @@ export class Finisher {
         closed.map((pending) => pending.finish),
       )
       for (const pending of closed) {
-        if (known.has(runKey(pending.finish.fence))) this.#ended(pending)
+        if (known.has(pending.finish)) this.#ended(pending)
         else pending.settle('lease_lost')
       }
     }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Finish } from '../../src/attempts/finish.sql.ts'
+import { type Finish, lookAtAttempts } from '../../src/attempts/finish.sql.ts'
 import { shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
 import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
@@ -257,4 +257,14 @@ test('a completion that waits for a heartbeat finds its lease live', async () =>
   await node.engine.handlers.settled()
   expect(await t.query('select outcome from attempts')).toEqual([{ outcome: OUTCOME.succeeded }])
   expect(await t.query('select from runs')).toEqual([])
+})
+
+test('of two who say different things of one attempt, only the one that history agrees with is told so', async () => {
+  const t = await setup()
+  const node = await t.startNode()
+  const [lease] = (await leased(node, 1)) as [Lease]
+  expect(await node.engine.finisher.finished(again(lease))).toBe('ok')
+  const [worker, other] = [succeeded(lease), again(lease)]
+  expect(await lookAtAttempts(node.db, [worker, other])).toEqual(new Set([other]))
+  expect(await node.engine.finisher.finished(worker)).toBe('lease_lost')
 })

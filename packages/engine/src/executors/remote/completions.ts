@@ -89,9 +89,8 @@ export class Completions {
     for (const lease of toJudge) lease.definition = found.get(lease.jobId) ?? null
     const over = strange.filter(({ fence }) => !live.has(leaseKey(fence)))
     if (over.length === 0) return [live, new Set()]
-    const runs = await lookAtAttempts(db, over.map(asIfNow))
-    const known = over.filter(({ fence }) => runs.has(`${fence.jobId}.${fence.nominalAt}`))
-    return [live, new Set(known.map(({ fence }) => leaseKey(fence)))]
+    const known = await lookAtAttempts(db, over.map(asIfNow))
+    return [live, new Set([...known].map(({ fence }) => leaseKey(fence)))]
   }
 
   #finish(endings: readonly Ending[], find: (i: number, ending: Ending) => Known | boolean): Promise<Answer[]> {
