@@ -83,8 +83,9 @@ export class TenantWorkers {
 
   async delete(id: string): Promise<void> {
     const { engine, caller } = this.#scope
-    this.#remote.forget(caller.tenantId, id)
-    if (!(await deleteWorker(engine.db, this.#keyOf(id)))) throw noSuch('worker', id)
+    // One that has just called may not stand in the registry yet.
+    const wasHere = this.#remote.forget(caller.tenantId, id)
+    if (!(await deleteWorker(engine.db, this.#keyOf(id))) && !wasHere) throw noSuch('worker', id)
   }
 
   /** How many workers a queue needs. */

@@ -26,8 +26,9 @@ export class KnownWorkers {
     return worker
   }
 
-  forget(tenantId: number, id: string): void {
-    this.#workers.delete(`${tenantId}.${id}`)
+  /** False: it was not known here. */
+  forget(tenantId: number, id: string): boolean {
+    return this.#workers.delete(`${tenantId}.${id}`)
   }
 
   /** Tells the registry who was there, and hears who shall drain. */

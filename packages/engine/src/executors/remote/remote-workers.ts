@@ -131,8 +131,8 @@ export class RemoteWorkers implements Step {
     if (worker) this.#workers.drain(worker, isDraining)
   }
 
-  forget(tenantId: number, workerId: string): void {
-    this.#workers.forget(tenantId, workerId)
+  forget(tenantId: number, workerId: string): boolean {
+    return this.#workers.forget(tenantId, workerId)
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
