@@ -33,7 +33,7 @@ test('a ratio with a side that was not measured is null, never a number', () => 
   const writer = new ReportWriter()
   writer.add('belfry', throughput('delayed', 30_000))
   const report = writer.report()
-  expect(Object.values(report.ratios)).toEqual([null, null, null, null, null, null, null])
+  expect(new Set(Object.values(report.ratios))).toEqual(new Set([null]))
   expect(report.storm_s).toBeNull()
 })
 

@@ -63,6 +63,7 @@ class Known {
 interface Made {
   jobId?: string
   jobs?: { jobId: string }[]
+  id?: string | number
   runId?: string
   runs?: { token: string }[]
   payloadRef?: string
@@ -113,6 +114,7 @@ function remember({ method, target, bytes }: FuzzRequest, { status, body }: RawA
     known.add('jobs', jobId)
   }
   if (made.runId !== undefined) known.add('runs', made.runId)
+  if (target === '/v1/tenants' && made.id !== undefined) known.add('tenants', String(made.id))
   for (const { token } of made.runs ?? []) known.add('tokens', token)
   if (made.payloadRef !== undefined) known.add('payloads', made.payloadRef)
 }

@@ -116,6 +116,8 @@ test('a delayed job is active with its time, and its run waits', async () => {
     pausedReason: null,
     pausedBy: null,
     unique: null,
+    concurrency: null,
+    rateLimit: null,
   })
   expect(await getRun(t.db, 1, runIdOf(jobId, LATER))).toMatchObject({
     ...{ status: 'waiting', attempt: 0, failures: 0, cause: 'create', queue: 'emails', tenant: 'default' },

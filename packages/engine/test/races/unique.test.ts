@@ -103,11 +103,12 @@ test('a replacement that meets the lease of the run waits for it, and is refused
   const held = await t.holdAt('update', 'runs', first.jobId)
   const claiming = a.claim('work')
   await t.untilBlocked()
-  const refused = b.jobs.create(job({ onConflict: 'replace' }, { payload: 2 }))
+  const create = b.jobs.create(job({ onConflict: 'replace' }, { payload: 2 }))
+  const refused = expect(create).rejects.toMatchObject({ code: 'unique_conflict' })
   await t.untilBlocked(2)
   await held.release()
   await claiming
-  await expect(refused).rejects.toMatchObject({ code: 'unique_conflict' })
+  await refused
   const second = await b.jobs.create(job({ onConflict: 'replace', while: 'queued' }, { payload: 3 }))
   expect(second.deduplicated).toBe(false)
   expect(seen).toEqual([1])
