@@ -36,9 +36,13 @@ export interface Taker {
 }
 
 const MAX_CLAIM = 2_000
+/** For what stands before all that was leased; behind it, further ones are better leased many at a time. */
+const SMALL_CLAIM = 16
 const LONGEST_WAIT_MS = 1_000
-/** Whoever holds a key commits within a few milliseconds. */
-const HELD_PAUSE_MS = 5
+/** Whoever holds a key commits within a few milliseconds, and a pool that is full is so only for as long. */
+const SHORT_PAUSE_MS = 5
+/** A pool that has no room for longer says when it has. */
+const MAX_SHORT_PAUSES = 10
 const FIRST_LEVEL: Record<Kind, number> = { at_least_once: 0, at_most_once: PRIORITIES, keyed: 2 * PRIORITIES }
 const LOWEST_TURN = Number.MIN_SAFE_INTEGER
 
@@ -60,6 +64,7 @@ export class Claimer implements Step {
   readonly #leasedUpTo = new Map<number, number>()
   /** Something is ready before what was leased last: it is not left waiting until a large claim is worth its statement. */
   #isOvertaken = false
+  #shortPauses = 0
   /** The last claim left something to whoever holds its key. */
   #isHeld = false
 
@@ -88,7 +93,10 @@ export class Claimer implements Step {
   hint(level: number, turn: number): void {
     const known = this.#watermarks.get(level)
     if (known === undefined || turn < known) this.#watermarks.set(level, turn)
-    if (turn < (this.#leasedUpTo.get(level) ?? LOWEST_TURN)) this.#isOvertaken = true
+    if (turn < (this.#leasedUpTo.get(level) ?? LOWEST_TURN)) {
+      this.#isOvertaken = true
+      this.#shortPauses = 0
+    }
     if (this.#claiming > 0) this.#heard.set(level, Math.min(turn, this.#heard.get(level) ?? turn))
     this.#hinted.add(level)
   }
@@ -106,14 +114,15 @@ export class Claimer implements Step {
     const once = await this.#claimIntoSlots(isAtMostOnce, 'at_most_once')
     const usual = await this.#claimUsual()
     if (once || usual || (keyed && !this.#isHeld)) return { waitMs: 0 }
-    return { waitMs: keyed ? HELD_PAUSE_MS : LONGEST_WAIT_MS }
+    return { waitMs: keyed || this.#asksAgain() ? SHORT_PAUSE_MS : LONGEST_WAIT_MS }
   }
 
   async #claimUsual(): Promise<boolean> {
     const levels = [...this.#hinted].filter((level) => level < PRIORITIES)
-    if (levels.length === 0 || !(this.#isOvertaken || this.#taker.wantsMore())) return false
+    const most = this.#taker.wantsMore() ? MAX_CLAIM : this.#isOvertaken ? SMALL_CLAIM : 0
+    if (levels.length === 0 || most === 0) return false
     const credit = this.#taker.credit(levels.length < this.#hinted.size)
-    return credit > 0 && this.#claim(levels, Math.min(MAX_CLAIM, credit), 'at_least_once')
+    return credit > 0 && this.#claim(levels, Math.min(most, credit), 'at_least_once')
   }
 
   /**
@@ -164,6 +173,11 @@ export class Claimer implements Step {
       if (until > (this.#watermarks.get(level) ?? LOWEST_TURN)) this.#watermarks.set(level, until)
     }
     return mayBeMore
+  }
+
+  /** There was no room for what stands before all that was leased. */
+  #asksAgain(): boolean {
+    return this.#isOvertaken && this.#shortPauses++ < MAX_SHORT_PAUSES
   }
 
   /** False: it was ready before what has been leased last. */
