@@ -33,6 +33,11 @@ const LOCK = statement(
   'lock_api_key',
   `select ${COLUMNS}, encode(k.hash, 'hex') from ${KEYS} where k.id = $1 for update of k`,
 )
+/** Whoever deletes a tenant takes it before its keys: so does whoever makes a key of another. */
+const HOLD_TENANT = statement(
+  'hold_tenant_of_api_key',
+  `select t.id from belfry.tenants t where t.id = (select k.tenant_id from belfry.api_keys k where k.id = $1) for key share`,
+)
 const LIST = statement(
   'list_api_keys',
   `select ${COLUMNS} from ${KEYS} where k.tenant_id = $1 and k.id < $2::uuid order by k.id desc limit $3`,
@@ -64,6 +69,11 @@ function keyOf(row: Row): ApiKeyRow {
     expiresAt,
     revokedAt,
   }
+}
+
+/** Before the key is locked. */
+export async function holdTenantOfApiKey(tx: Queryable, id: string): Promise<void> {
+  await tx.query(HOLD_TENANT, [id])
 }
 
 /** False: there is no such tenant. */

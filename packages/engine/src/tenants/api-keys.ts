@@ -14,6 +14,7 @@ import {
   expireApiKey,
   findApiKey,
   getApiKey,
+  holdTenantOfApiKey,
   listApiKeys,
   lockApiKey,
   putApiKey,
@@ -129,6 +130,7 @@ export class ApiKeys {
     readInteger(complaints, 'overlapMs', overlapMs, 0, MAX_OVERLAP_MS)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
     const { hash, made } = await db.transaction(async (tx) => {
+      if (isJobId(id)) await holdTenantOfApiKey(tx, id)
       const old = await lock(tx, id)
       const now = clock.now()
       if (!isGood(old, now)) {

@@ -121,3 +121,18 @@ test('a deletion that was cut off in the middle can be done again', async () => 
   await t.tenants.delete(t.id, 'root')
   expect(await t.query('select from tenants where id = $1', [t.id])).toEqual([])
 })
+
+test('a key that is rotated while its tenant is deleted waits for that, and is gone', async () => {
+  const t = await setup()
+  const { id } = await t.a.engine.admin.apiKeys.create({ tenantId: t.id, name: 'key', scopes: ['read'] }, 'root')
+  const deleter = await t.connect()
+  await deleter.query('begin')
+  await deleter.query('select from tenants where id = $1 for update', [t.id])
+  const rotated = expect(t.b.engine.admin.apiKeys.rotate(id, { overlapMs: 0 }, 'root')).rejects.toMatchObject({
+    code: 'not_found',
+  })
+  await t.untilBlocked()
+  await deleter.query('delete from api_keys where tenant_id = $1', [t.id])
+  await deleter.query('commit')
+  await rotated
+})
