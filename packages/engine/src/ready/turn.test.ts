@@ -160,6 +160,23 @@ test('what is leased ahead of a slot has not been served: whoever comes stands b
   expect(queue.add(START, run(4)).turn).toBe(last.turn + INTERVAL)
 })
 
+test('however many claims wait for slots, and in whatever order they were made, a queue is as far as what has begun', () => {
+  const turns = new Turns()
+  const queue = queueOf(turns)
+  for (let n = 0; n < 1_000; n++) queue.add(START, run(1))
+  // What was created later may be seen earlier, and is then leased first.
+  const far = queue.waiting.splice(900, 100)
+  const firstWaiting = queue.waiting[0]?.turn ?? 0
+  turns.claimed(START, QUEUE, { runs: far, mayBeMore: true, firstWaiting: far[0]?.turn ?? 0 })
+  for (let n = 0; n < 150; n++) {
+    turns.claimed(START, QUEUE, { runs: queue.waiting.splice(0, 4), mayBeMore: true, firstWaiting })
+  }
+  expect(queue.add(START, run(2)).turn).toBeLessThanOrEqual(firstWaiting)
+  const next = queue.waiting[0]?.turn ?? 0
+  turns.claimed(START, QUEUE, { runs: queue.waiting.splice(0, 1), mayBeMore: true, firstWaiting: next })
+  expect(queue.add(START, run(3)).turn).toBeLessThanOrEqual(next)
+})
+
 test('new work is not behind a backlog that has stood still for an hour, and does not pass it either', () => {
   const old = new Turns()
   const queue = queueOf(old)

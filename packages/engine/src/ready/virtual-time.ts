@@ -8,8 +8,15 @@ export interface Served {
   turn: number
 }
 
-/** Claims of which something may wait for a slot; there are few, since the next one is made when a part of the last has begun. */
+/** Claims of which something may wait for a slot that are told apart. */
 const MAX_CLAIMS = 100
+
+/** What a claim has leased: where it begins and ends in virtual time, and its last turn. */
+interface Leased {
+  lowest: number
+  highest: number
+  lastTurn: number
+}
 
 /** A claim, as it was told. */
 export interface Claim {
@@ -36,8 +43,8 @@ export class VirtualTime {
   #waits = false
   #waitsElsewhere = false
   #servedAt = 0
-  /** Those of which something may still wait for a slot, the oldest first. */
-  readonly #claims: { lowest: number; highest: number; lastTurn: number }[] = []
+  /** Those of which something may still wait for a slot. */
+  #claims: Leased[] = []
 
   get reached(): number {
     return this.#reached
@@ -66,7 +73,7 @@ export class VirtualTime {
       claim.lastTurn = Math.max(claim.lastTurn, turn)
       top[priority] = Math.max(start, top[priority] as number)
     }
-    this.#claims.push(claim)
+    this.#keep(claim)
     this.#begin(firstWaiting)
     const tick = this.#tick(nowUs, runs.length * intervalUs)
     if (!mayBeMore) return
@@ -77,13 +84,24 @@ export class VirtualTime {
     }
   }
 
-  /** What was leased before this turn has begun. */
-  #begin(firstWaiting: number | null): void {
-    for (let oldest = this.#claims[0]; oldest !== undefined; oldest = this.#claims[0]) {
-      if (firstWaiting !== null && firstWaiting <= oldest.lastTurn && this.#claims.length <= MAX_CLAIMS) return
-      this.reach(oldest.highest)
-      this.#claims.shift()
+  #keep(claim: Leased): void {
+    const last = this.#claims.at(-1)
+    if (last === undefined || this.#claims.length < MAX_CLAIMS) this.#claims.push(claim)
+    else {
+      // Too many to tell apart: these have begun when both have.
+      last.lowest = Math.min(last.lowest, claim.lowest)
+      last.highest = Math.max(last.highest, claim.highest)
+      last.lastTurn = Math.max(last.lastTurn, claim.lastTurn)
     }
+  }
+
+  /** What was leased before this turn has begun, in whatever order it was leased. */
+  #begin(firstWaiting: number | null): void {
+    this.#claims = this.#claims.filter(({ highest, lastTurn }) => {
+      if (firstWaiting !== null && firstWaiting <= lastTurn) return true
+      this.reach(highest)
+      return false
+    })
   }
 
   /** A run counts for no more time than the queue takes for one of each flow: while it stood still it served nobody. */
@@ -96,7 +114,7 @@ export class VirtualTime {
   /** The lowest turn of each level that waits; there is one at least. */
   saw(nowUs: number, heads: readonly (number | null)[]): void {
     // What is leased and has not begun goes before them.
-    let lowest = this.#claims[0]?.lowest ?? Number.POSITIVE_INFINITY
+    let lowest = Math.min(...this.#claims.map((claim) => claim.lowest))
     heads.forEach((turn, level) => {
       if (turn !== null) lowest = Math.min(lowest, timeOf(startOf(level % PRIORITIES, turn), turn, nowUs))
     })
