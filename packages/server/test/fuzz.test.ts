@@ -114,7 +114,8 @@ function remember({ method, target, bytes }: FuzzRequest, { status, body }: RawA
     known.add('jobs', jobId)
   }
   if (made.runId !== undefined) known.add('runs', made.runId)
-  if (target === '/v1/tenants' && made.id !== undefined) known.add('tenants', String(made.id))
+  const [, kind] = /^\/v1\/([a-z-]+)$/.exec(target) ?? []
+  if (kind !== undefined && made.id !== undefined) known.add(kind, String(made.id))
   for (const { token } of made.runs ?? []) known.add('tokens', token)
   if (made.payloadRef !== undefined) known.add('payloads', made.payloadRef)
 }

@@ -5,7 +5,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
+import { type Statement, statement } from '../store/statement.ts'
 import type { End } from './outbox.sql.ts'
 
 const JOBS = 'unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)'
@@ -18,36 +18,29 @@ const FIND = statement(
    left join lateral (select s.tenant_id from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true
    where j.tenant_id is not null or s.tenant_id is not null`,
 )
+/** Rows of these jobs, by key: from the jobs to the table, whatever the planner believes of either. */
+const rowsOf = (table: string, columns: string, suffix: string): string =>
+  `select ${columns} from ${JOBS} cross join lateral (
+     select r.ctid from belfry.${table} r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id${suffix}) r`
 /**
- * Each holds the rows until the commit, those that are marked already as well: a parent that ends meanwhile ends after the edges
- * are there, or before, and then it is not found here.
+ * Holds the rows until the commit, those that are marked already as well: a parent that ends meanwhile ends after the edges are
+ * there, or before, and then it is not found here. Only then they are marked, by a statement that sees what was waited for.
  */
+const holdRows = (table: string): string => rowsOf(table, 'u.job_id', ' order by r.nominal_at for update')
+const markRows = (table: string, change: string, answer: string): string =>
+  `update belfry.${table} t set ${change} where t.ctid = any (array(${rowsOf(table, 'r.ctid', '')})) returning ${answer}`
+
+const HOLD_TIMERS = statement('hold_awaited_timers', holdRows('timers'))
 const MARK_TIMERS = statement(
   'mark_awaited_timers',
-  `with held as (
-     select u.shard, u.job_id from ${JOBS} cross join lateral (
-       select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1 for update) t
-   )
-   update belfry.timers t set has_dependents = true, version = t.version + 1 from held h
-   where /*shards t*/ t.shard = h.shard and t.job_id = h.job_id returning t.job_id`,
+  markRows('timers', 'has_dependents = true, version = t.version + 1', 't.job_id'),
 )
-const MARK_RUNS = statement(
-  'mark_awaited_runs',
-  `with held as (
-     select u.shard, u.job_id, r.nominal_at from ${JOBS} cross join lateral (
-       select r.nominal_at from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id order by r.nominal_at for update) r
-   )
-   update belfry.runs r set has_dependents = true from held h
-   where /*shards r*/ r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at returning r.job_id`,
-)
+const HOLD_RUNS = statement('hold_awaited_runs', holdRows('runs'))
+const MARK_RUNS = statement('mark_awaited_runs', markRows('runs', 'has_dependents = true', 't.job_id'))
+const HOLD_LETTERS = statement('hold_awaited_letters', holdRows('dead_letters'))
 const MARK_LETTERS = statement(
   'mark_awaited_letters',
-  `with held as (
-     select u.shard, u.job_id, d.nominal_at from ${JOBS} cross join lateral (
-       select d.nominal_at from belfry.dead_letters d where /*shards d*/ d.shard = u.shard and d.job_id = u.job_id order by d.nominal_at for update) d
-   )
-   update belfry.dead_letters d set has_dependents = true from held h
-   where /*shards d*/ d.shard = h.shard and d.job_id = h.job_id and d.nominal_at = h.nominal_at returning d.job_id, d.nominal_at, d.attempt`,
+  markRows('dead_letters', 'has_dependents = true', 't.job_id, t.nominal_at, t.attempt'),
 )
 const ENDS = statement(
   'read_ends_of_one_offs',
@@ -93,14 +86,14 @@ export async function awaitParents(
 ): Promise<Awaited> {
   const all = [...oneOffs, ...recurring].sort(byPlace)
   if (all.length === 0) return { ends: [], forgotten: [] }
-  const marked = new Set((await tx.query<[string]>(MARK_TIMERS, arraysOf(all))).flat())
+  const marked = new Set((await held<[string]>(tx, HOLD_TIMERS, MARK_TIMERS, all)).flat())
   await markRuns(tx, all, marked)
   let left = oneOffs.filter((jobId) => !marked.has(jobId)).sort(byPlace)
   const packed = [...left, ...recurring]
   if (packed.length > 0 && (await unpackRunsOfMany(tx, packed))) await markRuns(tx, packed.sort(byPlace), marked)
   left = left.filter((jobId) => !marked.has(jobId))
   if (left.length === 0) return { ends: [], forgotten: [] }
-  const letters = await tx.query<[string, Instant, number]>(MARK_LETTERS, arraysOf(left))
+  const letters = await held<[string, Instant, number]>(tx, HOLD_LETTERS, MARK_LETTERS, left)
   const ends = letters.map(([jobId, nominalAt, number]): End => ({ jobId, nominalAt, number, outcome: OUTCOME.failed }))
   const dead = new Set(ends.map(({ jobId }) => jobId))
   left = left.filter((jobId) => !dead.has(jobId))
@@ -111,9 +104,20 @@ export async function awaitParents(
   return { ends, forgotten: left.filter((jobId) => !known.has(jobId)) }
 }
 
+/** Most jobs have no row in a place: then nothing is left to mark there. */
+async function held<Row extends readonly unknown[]>(
+  tx: Queryable,
+  hold: Statement,
+  mark: Statement,
+  jobIds: readonly string[],
+): Promise<Row[]> {
+  const found = (await tx.query<[string]>(hold, arraysOf(jobIds))).flat()
+  return found.length === 0 ? [] : tx.query<Row>(mark, arraysOf([...new Set(found)]))
+}
+
 async function markRuns(tx: Queryable, jobIds: readonly string[], marked: Set<string>): Promise<void> {
   if (jobIds.length === 0) return
-  for (const [jobId] of await tx.query<[string]>(MARK_RUNS, arraysOf(jobIds))) marked.add(jobId)
+  for (const [jobId] of await held<[string]>(tx, HOLD_RUNS, MARK_RUNS, jobIds)) marked.add(jobId)
 }
 
 async function readEnds(tx: Queryable, jobIds: readonly string[]): Promise<End[]> {
