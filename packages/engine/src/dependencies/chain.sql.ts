@@ -24,8 +24,14 @@ const HAD = statement(
        where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($3::float8 / 1000) and a.finished_at >= to_timestamp($3::float8 / 1000) - interval '1 day')
      or exists (select from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000))`,
 )
+const SKIPPED = statement(
+  'chain_was_skipped',
+  `select exists (select from belfry.skips k where k.shard = $1 and k.job_id = $2 and k.from_nominal = to_timestamp($3::float8 / 1000)
+     and k.decided_at >= to_timestamp($3::float8 / 1000) - interval '1 day')`,
+)
 /** While its timer is held nobody changes it. */
 const STATUS = statement('chain_status', `select j.status from belfry.jobs j where j.shard = $1 and j.id = $2`)
+
 export interface OtherParent {
   jobId: string
   isComing: boolean
@@ -44,6 +50,11 @@ export async function lookAtOtherParents(
 /** Whether the job has, or had, a run of this nominal time. */
 export async function hadRun(tx: Queryable, jobId: string, nominalAt: Instant): Promise<boolean> {
   return (await tx.query<[boolean]>(HAD, [shardOfJob(jobId), jobId, nominalAt]))[0]?.[0] === true
+}
+
+/** Whether it is written down already that this nominal time has no run: by the end of another parent, or an earlier one of the same. */
+export async function wasSkipped(tx: Queryable, jobId: string, nominalAt: Instant): Promise<boolean> {
+  return (await tx.query<[boolean]>(SKIPPED, [shardOfJob(jobId), jobId, nominalAt]))[0]?.[0] === true
 }
 
 /** Null: there is no such job. */

@@ -10,7 +10,7 @@ import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
-import { chainStatus, hadRun, lookAtOtherParents } from './chain.sql.ts'
+import { chainStatus, hadRun, lookAtOtherParents, wasSkipped } from './chain.sql.ts'
 import { deleteEdges, type Edge, readOpenEdges } from './edges.sql.ts'
 import { deleteEnds, type End, lockEndsOfRecurring } from './outbox.sql.ts'
 
@@ -86,6 +86,7 @@ async function follow(tx: Transaction, deps: ChainDeps, { end, edge, now, done }
   const outcomes = [end.outcome, ...others.flatMap(({ outcome }) => (outcome === null ? [] : [outcome]))]
   const isWanted = outcomes.every((outcome) => meaningOf(outcome, edge) === 'satisfied')
   if (!isWanted || status === PAUSED) {
+    if (await wasSkipped(tx, child, nominalAt)) return
     const reason = isWanted ? 'paused' : 'dependency'
     return putSkips(tx, timer, [{ from: nominalAt, to: nominalAt + 1, reason, count: 1 }], now)
   }
