@@ -19,7 +19,7 @@ export class Calendars {
   /** Makes it, or replaces all of it. The next times of jobs that name it follow within seconds. */
   async put(name: string, input: CalendarInput, options: OfTenant = {}): Promise<{ created: boolean }> {
     const outcome = await this.#engine.calendars.put(await this.#tenantId(options), name, input, 'library')
-    if (outcome !== 'same') this.#engine.refresh()
+    if (outcome !== 'same') await this.#engine.refresh()
     return { created: outcome === 'created' }
   }
 

@@ -293,9 +293,12 @@ export class Engine {
     this.#loops.pulse.wake()
   }
 
-  /** Queues were changed: this node need not wait for its next pulse to know. */
-  refresh(): void {
+  /** Something was changed that the pulse tells: resolved when this node knows. The others learn it within a second. */
+  async refresh(): Promise<void> {
+    if (!this.#running) return
+    const known = this.pulse.next()
     this.#loops.pulse.wake()
+    await known
   }
 
   purge(): Promise<{ waitMs: number }> {
@@ -323,6 +326,7 @@ export class Engine {
     this.#stopping.abort()
     await this.#loops.stopLast()
     await this.#receipts.discard().catch(() => {})
+    this.#running = false
     await this.pulse.leave().catch(() => {})
     const message = this.wakeups.take()
     if (message !== null) await this.#notifier.send(message).catch(() => {})

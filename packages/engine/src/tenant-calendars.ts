@@ -26,8 +26,8 @@ export class TenantCalendars {
   async put(name: string, input: CalendarInput): Promise<{ created: boolean }> {
     const { engine, caller } = this.#scope
     const outcome = await engine.calendars.put(caller.tenantId, name, input, caller.actor)
-    // This node need not wait for its next pulse.
-    if (outcome !== 'same') engine.refresh()
+    // What is done after this answer is done by a node that knows.
+    if (outcome !== 'same') await engine.refresh()
     return { created: outcome === 'created' }
   }
 

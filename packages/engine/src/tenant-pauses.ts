@@ -79,7 +79,7 @@ export class TenantPauses {
       await this.#record(tx, pause, 'pause')
       return true
     })
-    if (created) engine.refresh()
+    if (created) await engine.refresh()
     const found = created ? pause : await findPause(db, caller.tenantId, what)
     // It ended while we looked.
     if (found === null) return this.create(input)
@@ -109,7 +109,7 @@ export class TenantPauses {
       const { shard, key } = namedKey(tenantId, ended.name, shards)
       keys.hooks.onKeyChanged(shard, key)
     }
-    engine.refresh()
+    await engine.refresh()
   }
 
   /** All of them; paused jobs are among the jobs, by their status. */

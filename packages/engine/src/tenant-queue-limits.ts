@@ -45,6 +45,6 @@ export async function limitQueue(scope: TenantScope, name: string, input: Limits
   })
   if (isNew) await openWhenKnown(db, clock, ref)
   // This node need not wait for its next pulse, and whoever waits for a slot need not either.
-  engine.refresh()
+  await engine.refresh()
   engine.wakeups.freed(queue.id)
 }

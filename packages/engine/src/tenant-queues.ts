@@ -142,8 +142,8 @@ export class TenantQueues {
       )
       return true
     })
-    // This node need not wait for its next pulse.
-    if (isChanged) engine.refresh()
+    // What is done after this answer is done by a node that knows.
+    if (isChanged) await engine.refresh()
   }
 
   #record(tx: Transaction, name: string, action: string, before: unknown, after: unknown): Promise<void> {

@@ -50,6 +50,7 @@ export class Pulse implements Step {
   #forgotAt: Instant
   /** When the database last answered a pulse of this node. */
   #answeredAt = Number.NEGATIVE_INFINITY
+  #waiting: (() => void)[] = []
 
   constructor(deps: PulseDeps) {
     this.#deps = deps
@@ -58,6 +59,16 @@ export class Pulse implements Step {
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
+    const waiting = this.#waiting
+    this.#waiting = []
+    try {
+      return await this.#pulse()
+    } finally {
+      for (const go of waiting) go()
+    }
+  }
+
+  async #pulse(): Promise<{ waitMs: number }> {
     const { db, clock, node, ownTime } = this.#deps
     const before = clock.now()
     const sweeps = before >= this.#nextSweepAt
@@ -101,7 +112,13 @@ export class Pulse implements Step {
     this.#nextSweepAt = Number.NEGATIVE_INFINITY
   }
 
+  /** Until this node knows what is committed now, by a pulse that has not begun yet. A pulse that fails ends the wait, too. */
+  next(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve))
+  }
+
   async leave(): Promise<void> {
+    for (const go of this.#waiting) go()
     await leave(this.#deps.db, this.#deps.node)
   }
 

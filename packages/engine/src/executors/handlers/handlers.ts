@@ -182,7 +182,12 @@ export class Handlers implements DirectLeases {
       if (list) list.push(lease)
       else byQueue.set(lease.queueId, [lease])
     }
-    for (const [queueId, list] of byQueue) this.#serving.get(queueId)?.pool.accept(list)
+    for (const [queueId, list] of byQueue) {
+      const pool = this.#serving.get(queueId)?.pool
+      // A claim that was under way when its queue was paused.
+      if (pool?.paused) for (const lease of list) this.#end(releaseOf(lease, this.#deps.clock.now()))
+      else pool?.accept(list)
+    }
   }
 
   #finish(run: ActiveRun, end: End, judges: Judge): void {
