@@ -47,7 +47,9 @@ export default defineConfig({
     maxWorkers: 3,
     isolate: false,
     sequence: { sequencer: LongestFirst },
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // Whoever waits for something gets it as soon as it is there. How long a slow machine may take must not decide a test.
+    expect: { poll: { timeout: 60_000, interval: 20 } },
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
   },
 })

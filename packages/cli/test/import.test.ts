@@ -1,10 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runCommand } from '../src/run-command.ts'
 import { BelfryPlace } from './belfry-process.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const place = new BelfryPlace()
 let environment: Record<string, string>

@@ -48,12 +48,12 @@ test('a connection that was handed to a process which is killed is cut, not left
   const killed = new Set<number>()
   const living = () => nodes().filter((pid) => !killed.has(pid))
   for (let i = 0; i < KILLS; i++) {
-    await expect.poll(() => living().length, { timeout: 30_000 }).toBe(PROCESSES)
+    await expect.poll(() => living().length).toBe(PROCESSES)
     const [victim = 0] = living()
     killed.add(victim)
     process.kill(victim, 'SIGKILL')
   }
-  await expect.poll(() => living().length, { timeout: 30_000 }).toBe(PROCESSES)
+  await expect.poll(() => living().length).toBe(PROCESSES)
   isOver = true
   await Promise.all(callers)
   expect(ends.answered).toBeGreaterThan(100)

@@ -1,9 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { BelfryPlace, type BelfryProcess } from './belfry-process.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const place = new BelfryPlace()
 const environment = { PORT: '0', BELFRY_PROCESSES: '2' }
@@ -33,7 +31,7 @@ test('one that dies is started again, and the port answers all the while', async
   await belfry.line(/a process ended and is started again {2}process=\d code=null signal=SIGKILL pauseMs=250/)
   expect(await health()).toBe(200)
   const successors = () => nodesOf(belfry).filter((pid) => pid !== victim && pid !== other)
-  await expect.poll(successors, { timeout: 50_000 }).toHaveLength(1)
+  await expect.poll(successors).toHaveLength(1)
   expect(await health()).toBe(200)
 })
 

@@ -2,10 +2,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { BelfryPlace } from './belfry-process.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 function setup() {
   const place = new BelfryPlace()

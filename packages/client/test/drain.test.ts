@@ -80,4 +80,4 @@ test('SIGTERM leaves what ends in time finished and the rest ready again, as if 
     .catch((error: unknown) => error)
   expect(gone).toBeInstanceOf(BelfryApiError)
   expect(gone).toMatchObject({ code: 'not_found' })
-}, 60_000)
+})

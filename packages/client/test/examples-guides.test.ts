@@ -1,10 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as receiver from '../src/receiver/index.ts'
 import { ExamplesPlace, printed, ROOT, testWith } from './examples-place.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let place: ExamplesPlace
 beforeAll(async () => {

@@ -1,7 +1,5 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ExamplesPlace, type Program, printed, testWith } from './examples-place.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let place: ExamplesPlace
 beforeAll(async () => {
@@ -74,13 +72,7 @@ testWith('bash', 'python3')(
     // The second item would take for ever.
     const items = Array.from({ length: 3 }, (_, number) => number)
     const id = await place.create({ queue: 'images', payload: { items, secondsPerItem: 2 } })
-    await vi.waitFor(
-      async () => expect((await place.run(id)) as object).toMatchObject({ progress: { value: 1 / 3 } }),
-      {
-        timeout: 20_000,
-        interval: 50,
-      },
-    )
+    await expect.poll(() => place.run(id)).toMatchObject({ progress: { value: 1 / 3 } })
     expect(await stopped(first)).toContain(`${id} released`)
     expect(await place.run(id)).toMatchObject({ status: 'ready', failures: 0 })
 
@@ -194,11 +186,8 @@ testWith('bash', 'psql')('everything that speaks SQL can do the same', async () 
 async function confirmations(): Promise<unknown[]> {
   type Leased = { runs: { token: string; payload: unknown }[] }
   const workerId = 'examples-test'
-  let leased: Leased = { runs: [] }
-  await vi.waitFor(async () => {
-    leased = await place.call<Leased>('POST', '/v1/queues/confirmations/lease', { workerId, max: 10, waitMs: 1_000 })
-    expect(leased.runs.length).toBeGreaterThan(0)
-  })
+  const lease = { workerId, max: 10, waitMs: 30_000 }
+  const leased = await place.call<Leased>('POST', '/v1/queues/confirmations/lease', lease)
   const results = leased.runs.map(({ token }) => ({ token, status: 'succeeded' }))
   await place.call('POST', '/v1/leases/complete', { workerId, results })
   await place.call('DELETE', `/v1/workers/${workerId}`)

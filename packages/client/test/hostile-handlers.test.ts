@@ -81,7 +81,7 @@ test('whatever handlers return, what they did is done', async () => {
   for (const [name, run] of ended) expect(run, name).toMatchObject({ status: 'succeeded', attempt: 1 })
   expect(ended.get('plain')?.result).toBe('plain')
   expect(ended.get('controls')?.result).toBe(ODD.controls)
-}, 60_000)
+})
 
 test('whatever handlers throw, they have failed, and it is said why', async () => {
   const { ended } = await setup((_, odd) => {
@@ -92,7 +92,7 @@ test('whatever handlers throw, they have failed, and it is said why', async () =
     else expect(run, name).toMatchObject({ status: 'failed', failures: 1, failureClass: 'handler_error' })
     if (name !== 'plain') expect(run.error?.length, name).toBeGreaterThan(0)
   }
-}, 60_000)
+})
 
 test('whatever handlers leave and say, it costs nobody a lease', async () => {
   const { ended } = await setup(async (run, odd) => {
@@ -109,4 +109,4 @@ test('whatever handlers leave and say, it costs nobody a lease', async () => {
   })
   for (const [name, run] of ended) expect(run, name).toMatchObject({ status: 'succeeded', attempt: 1 })
   expect(ended.get('controls')?.result).toEqual({ kept: true })
-}, 60_000)
+})

@@ -105,4 +105,4 @@ test('leases of one node are kept, repeated and ended on another, also when the 
   expect(outcomes(await t.workerB.complete(succeeded([...again.values()])))).toEqual(['ok'])
   expect(await t.stats('running')).toBe(0)
   expect(await t.stats('ready')).toBe(0)
-}, 90_000)
+})

@@ -38,4 +38,4 @@ test('ten thousand runs of a worker that died are all had again within its lease
   expect(isSlow).toBe(false)
   // The next one needs as long to take them as the first one did.
   expect(lateMs).toBeLessThan(RECOVERY_MS + takingMs)
-}, 60_000)
+})

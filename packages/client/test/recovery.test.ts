@@ -113,7 +113,7 @@ const knownOf = async (prefix: string) => {
 test('five hundred polls whose clients vanish hold nothing and stand in nobodyâ€™s way', async () => {
   const queue = newQueue()
   const polls = await Promise.all(Array.from({ length: 500 }, (_, i) => openPoll(queue, `gone-${i}`, { max: 1_000 })))
-  await expect.poll(async () => (await knownOf('gone-')).length, { timeout: 15_000, interval: 50 }).toBe(500)
+  await expect.poll(async () => (await knownOf('gone-')).length, { interval: 50 }).toBe(500)
   await Promise.all(
     polls.map((socket) => {
       const closed = once(socket, 'close')
@@ -136,7 +136,7 @@ test('five hundred polls whose clients vanish hold nothing and stand in nobodyâ€
     expect((await client.leases.complete({ workerId: 'live', results })).results).toMatchObject([{ outcome: 'ok' }])
   }
   for (const { inFlight } of await knownOf('gone-')) expect(inFlight).toBe(0)
-}, 40_000)
+})
 
 test('what is being given to clients in the moment in which they vanish is given to others', async () => {
   const queue = newQueue()
@@ -167,13 +167,13 @@ test('what is being given to clients in the moment in which they vanish is given
     }
   }
   expect(performance.now() - since).toBeLessThan(LEASE_MS + RECOVERY_MS)
-}, 40_000)
+})
 
 test('a worker that has gone may be forgotten, and its leases still end', async () => {
   const queue = newQueue()
   await create(queue, 1)
   const run = await leaseOne(queue, 'forgotten', 3 * LEASE_MS)
-  await expect.poll(async () => (await knownOf('forgotten')).length, { timeout: 10_000 }).toBe(1)
+  await expect.poll(async () => (await knownOf('forgotten')).length).toBe(1)
   await client.workers.delete('forgotten')
   const next = await leaseOne(queue, 'next', 60_000)
   expect(next).toMatchObject({ runId: run.runId, attempt: 2 })

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { BelfryClient } from '../src/index.ts'
 import { createRun, finished, signal, startWorker, startWorkerServer } from './worker-kit.ts'
 
@@ -26,7 +26,7 @@ test('a worker that ended while the server was away says so when it is back, and
   await begun.promise
   await own.stop()
   goOn.resolve()
-  await vi.waitFor(() => expect(logger.lines.map(({ level }) => level)).toContain('warn'))
+  await expect.poll(() => logger.lines.map(({ level }) => level)).toContain('warn')
   await own.restart()
   const runs = await Promise.all(ids.map((id) => finished(client, id)))
   expect(runs.map(({ status, attempt, result }) => [status, attempt, result])).toEqual(
@@ -92,15 +92,12 @@ test('while the server is away no more is held than there is room for, and all o
   await begun.promise
   await own.stop()
   goOn.resolve()
-  await vi.waitFor(() => expect(handled).toBeGreaterThanOrEqual(10))
+  await expect.poll(() => handled).toBeGreaterThanOrEqual(10)
   // As many turns as it likes: without a server there is nothing to get.
   for (let i = 0; i < 1_000; i++) await new Promise((resolve) => setImmediate(resolve))
   expect(handled).toBeLessThanOrEqual(50)
   await own.restart()
-  await vi.waitFor(
-    async () =>
-      expect((await client.runs.list({ queue: 'many', status: 'succeeded', limit: 500 })).items).toHaveLength(500),
-    { timeout: 15_000 },
-  )
+  const succeeded = () => client.runs.list({ queue: 'many', status: 'succeeded', limit: 500 })
+  await expect.poll(async () => (await succeeded()).items.length).toBe(500)
   expect(handled).toBe(500)
 })

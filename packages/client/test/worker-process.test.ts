@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { createRun, finished, startWorker, startWorkerServer, type WorkerServer } from './worker-kit.ts'
 
 let server: WorkerServer
@@ -10,8 +10,6 @@ beforeAll(async () => {
   server = await startWorkerServer()
 })
 afterAll(() => server.stop())
-
-const WAIT = { timeout: 15_000 }
 
 interface Said {
   event: string
@@ -102,11 +100,11 @@ test('a lease that came while its worker was stopped, and has expired, is not st
   const id = await createRun(client, { queue: 'asleep', payload: 1, retry: { maxAttempts: 5 } })
   await child.hears('started')
   child.child.kill('SIGSTOP')
-  await vi.waitFor(async () => expect((await client.runs.get(id)).attempt).toBe(2), WAIT)
+  await expect.poll(async () => (await client.runs.get(id)).attempt).toBe(2)
   startWorker(client, 'asleep', { handler: (run) => ({ attempt: run.attempt }) })
   expect(await finished(client, id)).toMatchObject({ status: 'succeeded', attempt: 3 })
   child.child.kill('SIGCONT')
-  await vi.waitFor(() => expect(child.attempts('lease lost').sort()).toEqual([1, 2]), WAIT)
+  await expect.poll(() => child.attempts('lease lost').sort()).toEqual([1, 2])
   expect(child.attempts('started')).toEqual([1])
   expect(await client.runs.get(id)).toMatchObject({ status: 'succeeded', attempt: 3, result: { attempt: 3 } })
 })
@@ -129,7 +127,7 @@ test('SIGTERM drains a worker, and its process ends by itself', async () => {
   await child.hears('started')
   const { id: workerId } = await child.hears('ready')
   child.child.kill('SIGTERM')
-  await vi.waitFor(async () => expect((await client.workers.get(String(workerId))).status).toBe('draining'))
+  await expect.poll(async () => (await client.workers.get(String(workerId))).status).toBe('draining')
   child.child.send('go on')
   const [code, killedBy] = await child.ended
   expect([code, killedBy]).toEqual([0, null])

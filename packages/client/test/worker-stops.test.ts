@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   aborted,
   createRun,
@@ -70,7 +70,7 @@ test('leases that come while the worker stops go back at once', async () => {
   const queue = newQueue()
   let handled = 0
   const { worker } = startWorker(client, queue, { leaseMs: 60_000, handler: () => void handled++ })
-  await vi.waitFor(async () => expect((await client.workers.get(worker.id)).status).toBe('active'))
+  await expect.poll(async () => (await client.workers.get(worker.id)).status).toBe('active')
   const [created] = await Promise.all([
     client.jobs.createMany(Array.from({ length: 10 }, (_, i) => ({ queue, payload: i }))),
     worker.stop(),
@@ -86,15 +86,11 @@ test('a worker is known by what it serves, and an operator can have it drained',
   const queue = newQueue()
   const options = { concurrency: 7, version: '1.2.3', labels: { zone: 'b' } }
   const { worker, logger } = startWorker(client, queue, { ...options, handler: () => {} })
-  await vi.waitFor(async () =>
-    expect(await client.workers.get(worker.id)).toMatchObject({
-      ...{ status: 'active', queues: [queue], capacity: 7, version: '1.2.3', labels: { zone: 'b' } },
-    }),
-  )
+  await expect
+    .poll(() => client.workers.get(worker.id))
+    .toMatchObject({ status: 'active', queues: [queue], capacity: 7, version: '1.2.3', labels: { zone: 'b' } })
   await client.workers.put(worker.id, { draining: true })
-  await vi.waitFor(() =>
-    expect(logger.lines.map(({ message }) => message)).toContain('Belfry asks the worker to drain'),
-  )
+  await expect.poll(() => logger.lines.map(({ message }) => message)).toContain('Belfry asks the worker to drain')
   await worker.stop()
   await expect(client.workers.get(worker.id)).rejects.toMatchObject({ status: 404 })
 })

@@ -38,7 +38,7 @@ test('a dry run answers what a backfill would do; then it is made, watched, list
   const { backfillId } = made.body
   expect(made.headers.get('location')).toBe(`/v1/backfills/${backfillId}`)
   const get = async () => (await t.call<Backfill>(`GET /v1/backfills/${backfillId}`)).body
-  await expect.poll(async () => (await get()).status, { timeout: 10_000 }).toBe('completed')
+  await expect.poll(async () => (await get()).status).toBe('completed')
   expect(seen).toEqual(times)
   const { notes: _, ...view } = { ...made.body, endedAt: expect.any(String) }
   const counts = { total: 3, created: 3, leftOut: 0, running: 0, succeeded: 3, failed: 0, canceled: 0 }
@@ -57,7 +57,7 @@ test('a backfill is canceled as a unit, and again with the same answer', async (
   const made = await t.call<Backfill>(`POST ${t.path}`, { from: t.hour(-24), to: t.hour(0), concurrency: 4 })
   const path = `/v1/backfills/${made.body.backfillId}`
   const created = async () => (await t.call<Backfill>(`GET ${path}`)).body.counts.created
-  await expect.poll(created, { timeout: 10_000 }).toBe(4)
+  await expect.poll(created).toBe(4)
   const canceled = await t.call<Backfill>(`POST ${path}/cancel`)
   expect(canceled.status).toBe(200)
   const counts = { total: 24, created: 4, leftOut: 0, running: 0, succeeded: 0, failed: 0, canceled: 4 }

@@ -101,7 +101,7 @@ test('jobs follow a calendar that changes, list it, and keep it from being delet
   const nextOf = async () => (await t.call<{ nextRunAt: string }>(`GET /v1/jobs/${body.jobId}`)).body.nextRunAt
   expect(await nextOf()).toBe('2031-01-01T09:00:00.000Z')
   await t.call('PUT /v1/calendars/free', { days: ['2030-01-02'] })
-  await expect.poll(nextOf, { timeout: 10_000 }).toBe('2030-01-01T09:00:00.000Z')
+  await expect.poll(nextOf).toBe('2030-01-01T09:00:00.000Z')
   const { body: changes } = await t.call<{ items: object[] }>(`GET /v1/jobs/${body.jobId}/changes`)
   expect(changes.items.at(-1)).toMatchObject({
     action: 'replan',

@@ -17,7 +17,7 @@ async function setup({ letters }: { letters: number }) {
   const jobs = Array.from({ length: letters }, () => ({ queue: 'moody', payload: 1, retry: { maxAttempts: 1 } }))
   await api.call('POST /v1/jobs/batch', { jobs })
   const list = async () => (await api.call<{ items: DeadLetter[] }>('GET /v1/dead-letters')).body.items
-  await expect.poll(async () => (await list()).length, { timeout: 10_000 }).toBe(letters)
+  await expect.poll(async () => (await list()).length).toBe(letters)
   const mend = () => {
     works = true
   }
@@ -72,7 +72,7 @@ test('what is redriven at a rate waits for its time', async () => {
   t.mend()
   expect((await t.call('POST /v1/dead-letters/redrive', { filter: {}, rate: 0.01 })).body).toMatchObject({ count: 3 })
   const waiting = async () => (await t.call<{ items: object[] }>('GET /v1/runs?status=waiting')).body.items.length
-  await expect.poll(waiting, { timeout: 10_000 }).toBe(2)
+  await expect.poll(waiting).toBe(2)
   expect((await t.call('POST /v1/dead-letters/redrive', { filter: {}, rate: 0 })).body).toMatchObject({ status: 422 })
 })
 

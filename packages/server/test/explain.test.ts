@@ -12,7 +12,7 @@ test('a run, a time to come and a time that is none are explained over HTTP, eac
     payload: 1,
   })
   const status = async () => (await api.call<{ status: string }>(`GET /v1/jobs/${job.jobId}`)).body.status
-  await expect.poll(status, { timeout: 10_000 }).toBe('succeeded')
+  await expect.poll(status).toBe('succeeded')
   const ran = await api.call(`GET /v1/jobs/${job.jobId}/explain?at=${job.nextRunAt}`)
   expect(ran).toMatchObject({
     status: 200,

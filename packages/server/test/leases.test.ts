@@ -143,11 +143,11 @@ test('leases of a call that cannot be repeated go back when its answer could not
     `POST /v1/queues/mails/lease HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${t.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   )
   const running = async () => (await t.read<{ running: number }>('GET /v1/queues/mails/scale')).body.running
-  await expect.poll(running, { timeout: 10_000 }).toBe(count)
+  await expect.poll(running).toBe(count)
   // Some of the answer is there, so all of it has been given out.
   await once(deaf, 'readable')
   deaf.destroy()
-  await expect.poll(running, { timeout: 10_000 }).toBe(0)
+  await expect.poll(running).toBe(0)
   const { runs } = await t.w1.lease('mails', { max: 5, waitMs: 10_000 })
   expect(runs.map(({ failures }) => failures)).toEqual([0, 0, 0, 0, 0])
 })

@@ -15,10 +15,10 @@ test('a paused queue keeps its runs until it is resumed, and says why', async ()
   const mail = await t.call<{ jobId: string }>('POST /v1/jobs', { queue: 'mail', payload: 1 })
   const other = await t.call<{ jobId: string }>('POST /v1/jobs', { queue: 'other', payload: 1 })
   const statusOf = async (jobId: string) => (await t.call<{ status: string }>(`GET /v1/jobs/${jobId}`)).body.status
-  await expect.poll(() => statusOf(other.body.jobId), { timeout: 10_000 }).toBe('succeeded')
+  await expect.poll(() => statusOf(other.body.jobId)).toBe('succeeded')
   expect(ran).toEqual([])
   expect((await t.call('POST /v1/queues/mail/resume')).body).toMatchObject({ paused: false, pauseReason: null })
-  await expect.poll(() => ran, { timeout: 10_000 }).toEqual([mail.body.jobId])
+  await expect.poll(() => ran).toEqual([mail.body.jobId])
 })
 
 test('a queue is dropped only when it is empty, and can be emptied', async () => {

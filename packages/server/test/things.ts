@@ -66,7 +66,7 @@ const THINGS: Record<string, Thing> = {
       serveFailing(owner)
       const runId = await runOf(owner, await makeJob(owner, { queue: FAILS, retry: { maxAttempts: 1 } }))
       const isThere = async () => (await owner.call(`GET /v1/dead-letters/${runId}`)).status
-      await expect.poll(isThere, { timeout: 10_000 }).toBe(200)
+      await expect.poll(isThere).toBe(200)
       return runId
     },
     unknown: unknownRunId,
@@ -89,7 +89,7 @@ const THINGS: Record<string, Thing> = {
       const { backfillId } = made.body
       // Its first run waits in a queue that nobody serves, and from then on it stays as it is.
       const get = () => owner.call<{ counts: { created: number } }>(`GET /v1/backfills/${backfillId}`)
-      await expect.poll(async () => (await get()).body.counts.created, { timeout: 10_000 }).toBe(1)
+      await expect.poll(async () => (await get()).body.counts.created).toBe(1)
       return backfillId
     },
     unknown: unknownUuid,
@@ -184,7 +184,7 @@ const THINGS: Record<string, Thing> = {
       const { body } = await owner.call<{ runs: { token: string }[] }>(`POST /v1/queues/${queue}/lease`, lease)
       // That it was seen is written a little later, and must not look like something that another has changed.
       const isKnown = async () => (await owner.call(`GET /v1/workers/${workerId}`)).status
-      await expect.poll(isKnown, { timeout: 10_000 }).toBe(200)
+      await expect.poll(isKnown).toBe(200)
       return body.runs[0]?.token ?? ''
     },
     unknown: () => randomBytes(82).toString('base64url'),

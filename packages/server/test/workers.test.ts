@@ -42,7 +42,7 @@ test('a worker that only leases is known, with its queues and what it holds', as
   const t = await setup()
   const run = await t.leased(t.w1)
   await t.w1.heartbeat([{ token: run.token }])
-  await expect.poll(async () => (await t.get('w1')).inFlight, { timeout: 15_000 }).toBe(1)
+  await expect.poll(async () => (await t.get('w1')).inFlight).toBe(1)
   expect(await t.get('w1')).toMatchObject({ status: 'active', queues: ['mails'] })
 })
 

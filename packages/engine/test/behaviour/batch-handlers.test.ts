@@ -9,7 +9,7 @@ async function setup() {
   onTestFinished(() => belfry.stop())
   const over = async (jobId: string) => (await belfry.jobs.get(jobId))?.status !== 'active'
   const settled = async (jobs: { jobId: string }[]) => {
-    for (const { jobId } of jobs) await expect.poll(() => over(jobId), { interval: 5, timeout: 10_000 }).toBe(true)
+    for (const { jobId } of jobs) await expect.poll(() => over(jobId), { interval: 5 }).toBe(true)
   }
   const runOf = async (jobId: string) => (await belfry.runs.list({ jobId })).items[0]
   return { belfry, settled, runOf }

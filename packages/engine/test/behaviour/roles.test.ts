@@ -54,10 +54,10 @@ test('a node that only answers creates jobs; a promoter makes runs of them; a di
   await api.jobs.create({ http: { url: t.target.url }, ...DUE_SOON })
   await api.jobs.create({ queue: 'work', ...DUE_SOON })
   await t.start('promoter')
-  await expect.poll(t.states, { timeout: 10_000 }).toEqual([0, 0])
+  await expect.poll(t.states).toEqual([0, 0])
   expect(t.target.seen).toEqual([])
   await t.start('dispatcher')
-  await expect.poll(t.states, { timeout: 10_000 }).toEqual([0])
+  await expect.poll(t.states).toEqual([0])
   expect(t.target.seen).toHaveLength(1)
 })
 
@@ -67,5 +67,5 @@ test('a handler of this process is performed whatever the roles of its node are'
   await api.jobs.create({ queue: 'work' })
   let calls = 0
   api.engine.handle(await api.engine.registry.queueId(1, 'work'), () => void calls++, 1)
-  await expect.poll(() => calls, { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => calls).toBe(1)
 })

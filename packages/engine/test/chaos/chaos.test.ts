@@ -91,7 +91,7 @@ async function everythingFinished(t: Fleet): Promise<void> {
     t.server.query<{ open: number }>(
       `select ((select count(*) from belfry.runs) + (select count(*) from belfry.timers) + (select count(*) from belfry.receipts))::int as open`,
     )
-  await expect.poll(async () => (await open())[0]?.open, { timeout: 40_000, interval: 250 }).toBe(0)
+  await expect.poll(async () => (await open())[0]?.open, { interval: 250 }).toBe(0)
 }
 
 test('through kill -9 of every node and of PostgreSQL no run is lost and none is done twice', async () => {
@@ -124,4 +124,4 @@ test('through kill -9 of every node and of PostgreSQL no run is lost and none is
   expect(receipts, 'receipts when a node was killed').toBeGreaterThan(0)
   if (process.env.BELFRY_CHAOS_SAY)
     console.log({ executions: executions.length, acknowledged: acknowledged.length, cut, receipts })
-}, 120_000)
+})

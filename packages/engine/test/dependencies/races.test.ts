@@ -24,7 +24,7 @@ async function setupRace() {
   const perform = async () => {
     await t.kit.pulse()
     await t.kit.claim('work')
-    await expect.poll(() => t.query('select from runs where state = 1'), { timeout: 10_000 }).toEqual([])
+    await expect.poll(() => t.query('select from runs where state = 1')).toEqual([])
   }
   return { ...t, db, turns, deliverSome, stateOf, perform }
 }

@@ -12,7 +12,7 @@ test('a pause is answered when this node knows of it, not when it is only writte
   await belfry.handle('work', (run) => void seen.push(run.payload))
   const tenant = belfry.tenant({ tenantId: 1, tenant: 'default', actor: 'test' })
   await tenant.jobs.create({ queue: 'work', payload: 0 })
-  await expect.poll(() => seen, { timeout: 10_000 }).toEqual([0])
+  await expect.poll(() => seen).toEqual([0])
 
   // No pulse gets through: the node cannot learn anything.
   const holder = new pg.Client(database.connection)
@@ -24,7 +24,7 @@ test('a pause is answered when this node knows of it, not when it is only writte
     answered = true
   })
   const isPaused = async () => (await database.query('select from queues where paused_at is not null')).length
-  await expect.poll(isPaused, { interval: 5, timeout: 10_000 }).toBe(1)
+  await expect.poll(isPaused, { interval: 5 }).toBe(1)
   // What was answered at the commit would have been answered by the end of this.
   await database.query('select 1')
   expect(answered).toBe(false)
@@ -34,7 +34,7 @@ test('a pause is answered when this node knows of it, not when it is only writte
   await tenant.jobs.create({ queue: 'work', payload: 1 })
   await tenant.jobs.create({ queue: 'other', payload: 2 })
   await belfry.handle('other', (run) => void seen.push(run.payload))
-  await expect.poll(() => seen, { timeout: 10_000 }).toEqual([0, 2])
+  await expect.poll(() => seen).toEqual([0, 2])
   await tenant.queues.resume('work')
-  await expect.poll(() => seen, { timeout: 10_000 }).toEqual([0, 2, 1])
+  await expect.poll(() => seen).toEqual([0, 2, 1])
 })

@@ -11,7 +11,7 @@ test('a job created by SQL under a name that is taken is kept, paused, with the 
   const definition = JSON.stringify({ name: 'digest', queue: 'q', every: '2h' })
   const [made] = await database.query<{ id: string }>(`select create_job($1::jsonb) as id`, [definition])
   const job = () => database.query('select status, pause_reason from jobs where id = $1', [made?.id])
-  await expect.poll(job, { timeout: 5_000 }).toEqual([{ status: 1, pause_reason: expect.stringContaining('digest') }])
+  await expect.poll(job).toEqual([{ status: 1, pause_reason: expect.stringContaining('digest') }])
   expect(await database.query('select due_at from timers where job_id = $1', [made?.id])).toEqual([
     { due_at: Number.POSITIVE_INFINITY },
   ])

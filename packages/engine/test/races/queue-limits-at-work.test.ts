@@ -37,7 +37,7 @@ async function setup(nodes: number) {
   }
   const done = async (): Promise<number> =>
     (await query<{ n: number }>('select count(*)::int as n from attempts where final'))[0]?.n ?? 0
-  const until = (count: number) => expect.poll(done, { interval: 20, timeout: 60_000 }).toBeGreaterThanOrEqual(count)
+  const until = (count: number) => expect.poll(done, { interval: 20 }).toBeGreaterThanOrEqual(count)
   return { nodes: started, first, queues, mostDuring, until }
 }
 

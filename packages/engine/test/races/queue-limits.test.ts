@@ -74,9 +74,9 @@ test('a claim that began before the limit was made counts before anybody leases 
     'create trigger hold before update on runs for each row when (new.holder is not null) execute function hold()',
   )
   const claiming = slow.claim('work')
-  await expect.poll(() => waiting(t.query), { interval: 5, timeout: 10_000 }).toBe(1)
+  await expect.poll(() => waiting(t.query), { interval: 5 }).toBe(1)
   const limiting = other.limit('work', { maxRunning: 4 })
-  await expect.poll(async () => (await t.query('select from limits')).length, { interval: 5, timeout: 10_000 }).toBe(1)
+  await expect.poll(async () => (await t.query('select from limits')).length, { interval: 5 }).toBe(1)
   // Whoever claims by the new limit meanwhile gets nothing: three that he does not see are about to be leased.
   await other.pulse()
   await other.claim('work')

@@ -64,7 +64,7 @@ export async function setup() {
   }
   /** Ends when so many connections of this test wait for a lock. */
   const untilBlocked = (count = 1): Promise<void> =>
-    expect.poll(() => blocked(database.pool, database.schema), { interval: 5, timeout: 10_000 }).toBe(count)
+    expect.poll(() => blocked(database.pool, database.schema), { interval: 5 }).toBe(count)
   /**
    * Stops whoever does `event` to the row of this job, after its statement has begun and before it goes on to its next
    * row, until `release` is called.

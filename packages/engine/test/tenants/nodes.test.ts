@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, inject, onTestFinished, test, vi } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { Belfry, type BelfryError, type BelfryOptions } from '../../src/index.ts'
 import { createDatabase, today } from '../database.ts'
 import { refusalOf } from './setup.ts'
@@ -28,20 +28,16 @@ test('only a node that promotes makes runs of due jobs; one that does not serves
   const done = new Promise((resolve) => api.handle('q', (run) => resolve(run.payload)))
   const { jobId, nextRunAt } = await api.tenant(CALLER).jobs.create({ queue: 'q', delay: '1s', payload: 7 })
   // Two pulses after it was due, it would have been promoted by whoever promotes.
-  await vi.waitFor(
-    async () => expect(Number((await api.nodes())[0]?.pulsedAt)).toBeGreaterThan(Number(nextRunAt) + 2_000),
-    { timeout: 10_000 },
-  )
+  const pulsedAt = async () => Number((await api.nodes())[0]?.pulsedAt)
+  await expect.poll(pulsedAt).toBeGreaterThan(Number(nextRunAt) + 2_000)
   expect(await api.tenant(CALLER).jobs.get(jobId)).toMatchObject({ lastRun: null, nextRunAt })
   const promoter = await start({ roles: ['promoter'], publicUrl: 'https://belfry.example.com/' })
   expect(await done).toBe(7)
-  await vi.waitFor(async () => {
-    const nodes = await promoter.nodes()
-    expect(nodes.map(({ roles, address }) => [roles, address])).toEqual([
-      [['api'], null],
-      [['promoter'], 'https://belfry.example.com'],
-    ])
-  })
+  const nodes = async () => (await promoter.nodes()).map(({ roles, address }) => [roles, address])
+  await expect.poll(nodes).toEqual([
+    [['api'], null],
+    [['promoter'], 'https://belfry.example.com'],
+  ])
 })
 
 test('lists come from the read database and say how old they are, single look-ups from the database itself', async () => {
@@ -92,7 +88,7 @@ test('the embedded database gets a key beside it that only its owner reads, and 
   expect((await again.tenant(CALLER).payloads.get(payloadRef))?.bytes.toString()).toBe('hello')
   await again.stop()
   expect(await readFile(path, 'utf8')).toBe(key)
-}, 120_000)
+})
 
 test('options of the service that cannot be meant are refused by name', async () => {
   for (const [options, path] of [

@@ -15,7 +15,6 @@ const NOTHING = { exclude: null, dst: null } as unknown as Partial<JobInput>
 
 test.each(SPANS.map(({ span, zones }, index) => ({ span, zones, seed: index + 11 })))(
   'whatever is changed, paused, resumed and triggered meanwhile, nothing is lost and nothing runs twice (seed $seed)',
-  { timeout: 120_000 },
   async ({ span, zones, seed }) => {
     const mixed = new MixedJobs(seed, span)
     const { dice } = mixed

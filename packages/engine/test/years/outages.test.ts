@@ -11,7 +11,6 @@ const WINDOWS = { '30m': HOUR / 2, '1h': HOUR, '1d': 24 * HOUR } as const
 
 test.each(SPANS.map(({ span, zones }, index) => ({ span, zones, seed: index + 1 })))(
   'nodes that were away for hours make up for it as each job says, and nothing is forgotten (seed $seed)',
-  { timeout: 120_000 },
   async ({ span, zones, seed }) => {
     const mixed = new MixedJobs(seed, span)
     const { dice } = mixed
