@@ -2745,7 +2745,7 @@ export interface PostQueuesByQueueLease {
     workerId: string
     /** How many runs at most. */
     max?: number
-    /** How long to wait for the first run, if there is none now. */
+    /** How long to wait for the first run, if there is none now. From 10 s on it may end up to half a second early. */
     waitMs?: number
     /** For how long they are leased; every heartbeat extends a lease by as much. */
     leaseMs?: number

@@ -1,5 +1,6 @@
 import type { Completion } from './executors/remote/judge-remote.ts'
 import type { LeaseAnswer, LeaseCall } from './executors/remote/lease-calls.ts'
+import type { Gone } from './executors/remote/poll.ts'
 import type { HeartbeatItem, RemoteWorkers, WorkerCaller } from './executors/remote/remote-workers.ts'
 import type { Page } from './lookup/page.ts'
 import { readScale, type ScaleRequest, type ScaleView } from './lookup/scale.sql.ts'
@@ -30,7 +31,7 @@ export class TenantWorkers {
   async lease(
     queue: string,
     { workerId, ...call }: Omit<LeaseCall, 'prefetch'> & { workerId: string; prefetch?: number },
-    gone: AbortSignal,
+    gone: Gone,
   ): Promise<LeaseAnswer> {
     const { caller, engine } = this.#scope
     const queueId = await engine.registry.queueId(caller.tenantId, queue)

@@ -4,6 +4,7 @@ import { type Static, Type } from 'typebox'
 import type { App } from '../app.ts'
 import { MAX_COMPLAINTS, refusal } from '../complaints.ts'
 import { readDuration } from '../duration.ts'
+import { HangUp } from '../hang-up.ts'
 import {
   completeAnswer,
   completeBody,
@@ -51,23 +52,20 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
       const ending = ended && tenant.workers.complete(body.workerId, ended)
       // Leasing does not wait for it; should it fail, that is said when the call is answered.
       ending?.catch(ignored)
-      const gone = new AbortController()
-      // The response is closed when the connection is, not when the request has been read.
-      const hangUp = () => gone.abort()
-      reply.raw.once('close', hangUp)
-      if (reply.raw.destroyed) return NOTHING
-      const answer = await tenant.workers.lease(params.queue, call, gone.signal)
-      if (gone.signal.aborted) return NOTHING
-      reply.raw.off('close', hangUp)
+      const gone = new HangUp(reply.raw)
+      if (gone.aborted) return NOTHING
+      const answer = await tenant.workers.lease(params.queue, call, gone)
+      if (gone.aborted) return NOTHING
+      gone.end()
       // Whoever named the call will repeat it, and is then answered with the same leases.
-      const giveBack = () => {
-        if (answer.runs.length === 0 || body.requestId !== undefined) return
-        tenant.workers.release(body.workerId, tokensOf(answer.runs.filter(isRepeatable))).catch(ignored)
+      if (answer.runs.length > 0 && body.requestId === undefined) {
+        const giveBack = () => {
+          tenant.workers.release(body.workerId, tokensOf(answer.runs.filter(isRepeatable))).catch(ignored)
+        }
+        whenNotSent(reply, giveBack)
+        ending?.catch(giveBack)
       }
-      whenNotSent(reply, giveBack)
-      ending?.catch(giveBack)
-      const results = await ending
-      return results === null ? answer : { ...answer, results }
+      return ending === null ? answer : { ...answer, results: await ending }
     },
   )
 

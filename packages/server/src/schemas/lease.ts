@@ -74,7 +74,8 @@ export const leaseBody = onlyCompares(
           minimum: 0,
           maximum: MAX_WAIT_MS,
           default: 0,
-          description: 'How long to wait for the first run, if there is none now.',
+          description:
+            'How long to wait for the first run, if there is none now. From 10 s on it may end up to half a second early.',
         }),
       ),
       leaseMs: Type.Optional(

@@ -14,12 +14,13 @@ export class KnownWorkers {
     return this.#workers.get(`${tenantId}.${id}`)
   }
 
-  saw(tenantId: number, id: string, now: Instant): KnownWorker {
+  saw(tenantId: number, id: string, now: Instant, onNew: () => void): KnownWorker {
     const key = `${tenantId}.${id}`
     let worker = this.#workers.get(key)
     if (worker === undefined) {
       worker = new KnownWorker(tenantId, id)
       this.#workers.set(key, worker)
+      onNew()
     }
     worker.seenAt = now
     worker.isNews = true

@@ -20,8 +20,9 @@ import type { HeldLeases } from './held-leases.ts'
 import type { KnownWorker } from './known-worker.ts'
 import type { LeaseTokens } from './lease-token.ts'
 import { type LeasedRun, leasedRuns } from './leased-run.ts'
-import { Poll } from './poll.ts'
+import { type Gone, Poll } from './poll.ts'
 import { PollLine } from './poll-line.ts'
+import { WaitEnds } from './wait-ends.ts'
 
 export interface LeaseCallsDeps {
   db: Database
@@ -69,6 +70,7 @@ export class LeaseCalls {
   readonly #traces: TraceParents
   readonly #startable: Startable
   readonly #lines = new Map<number, PollLine>()
+  readonly #waitEnds: WaitEnds
   readonly #goingBack = new Map<string, Promise<void>>()
   #pausedQueueIds: ReadonlySet<number> = new Set()
   #isClosed = false
@@ -76,6 +78,7 @@ export class LeaseCalls {
   constructor(deps: LeaseCallsDeps) {
     this.#deps = deps
     this.#traces = new TraceParents(deps.random)
+    this.#waitEnds = new WaitEnds(deps.clock)
     this.#startable = new Startable({ ...deps, end: (finish) => void this.#end(finish) })
   }
 
@@ -117,7 +120,7 @@ export class LeaseCalls {
     worker: KnownWorker,
     { queueId, queue }: { queueId: number; queue: string },
     call: LeaseCall,
-    gone: AbortSignal,
+    gone: Gone,
   ): Promise<LeaseAnswer> {
     const { requestId, max, prefetch, leaseMs } = call
     const holder =
@@ -136,7 +139,7 @@ export class LeaseCalls {
     const vanish = () => poll.answer([])
     gone.addEventListener('abort', vanish)
     if (gone.aborted) vanish()
-    const timer = call.waitMs === 0 ? null : this.#deps.clock.timer(call.waitMs, () => line.expire(poll))
+    const timer = call.waitMs === 0 ? null : this.#waitEnds.after(call.waitMs, () => line.expire(poll))
     try {
       if (isNew || call.waitMs === 0) await line.look()
       if (call.waitMs === 0) line.expire(poll)

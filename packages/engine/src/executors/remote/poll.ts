@@ -12,6 +12,13 @@ export interface PollTerms {
   mayBeRepeated: boolean
 }
 
+/** Whether anybody still waits for the answer to a call; an `AbortSignal` tells it. */
+export interface Gone {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
 /** A lease call that waits for work. It is answered once. */
 export class Poll {
   readonly worker: KnownWorker

@@ -9,6 +9,7 @@ import type { KnownWorker } from './known-worker.ts'
 import { KnownWorkers } from './known-workers.ts'
 import { type LeaseAnswer, type LeaseCall, LeaseCalls, type LeaseCallsDeps } from './lease-calls.ts'
 import { type LeaseClaim, LeaseTokens } from './lease-token.ts'
+import type { Gone } from './poll.ts'
 
 export interface RemoteWorkersDeps extends Omit<LeaseCallsDeps, 'tokens' | 'held'> {
   receipts: Receipts
@@ -60,7 +61,7 @@ export class RemoteWorkers implements Step {
     caller: WorkerCaller,
     queue: { queueId: number; queue: string },
     call: LeaseCall,
-    gone: AbortSignal,
+    gone: Gone,
   ): Promise<LeaseAnswer> {
     const worker = this.#saw(caller)
     worker.queue = queue.queue
@@ -148,11 +149,12 @@ export class RemoteWorkers implements Step {
   }
 
   #saw({ tenantId, workerId }: WorkerCaller): KnownWorker {
-    if (this.#workers.find(tenantId, workerId) === undefined) {
-      this.#toldAt = 0
-      this.#deps.onNewWorker()
-    }
-    return this.#workers.saw(tenantId, workerId, this.#deps.clock.now())
+    return this.#workers.saw(tenantId, workerId, this.#deps.clock.now(), this.#onNew)
+  }
+
+  readonly #onNew = (): void => {
+    this.#toldAt = 0
+    this.#deps.onNewWorker()
   }
 
   #claimOf(caller: WorkerCaller, token: string): LeaseClaim | null {
