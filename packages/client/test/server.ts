@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { Belfry, silentLogger } from '@belfry/engine'
 import { startServer } from '@belfry/server'
-import pg from 'pg'
+import type pg from 'pg'
 import { inject } from 'vitest'
+import { createDatabase, today } from '../../engine/test/database.ts'
 import { BelfryClient } from '../src/index.ts'
 import type { ConnectionOptions } from '../src/transport.ts'
 
@@ -19,25 +20,23 @@ export interface TestServer {
 
 /** A node with its HTTP server, on a schema of its own. */
 export async function startTestServer(): Promise<TestServer> {
-  const schema = `client_${randomBytes(6).toString('hex')}`
   const database = inject('postgres')
+  const { schema, query, drop } = await createDatabase({ days: today() })
   const belfry = await Belfry.start({ database, schema, logger: silentLogger, allowPrivateTargets: true })
   const adminKey = `admin_${randomBytes(24).toString('hex')}`
   const server = await startServer({ belfry: () => belfry, adminKey, host: '127.0.0.1', port: 0, logger: silentLogger })
   const url = `http://127.0.0.1:${server.port}`
-  const pool = new pg.Pool({ ...database, max: 2, options: `-c search_path=${schema}` })
   return {
     belfry,
     url,
     port: server.port,
     adminKey,
     client: (options = {}) => new BelfryClient({ url, key: adminKey, ...options }),
-    query: async (text, values) => (await pool.query(text, values)).rows,
+    query,
     stop: async () => {
       await server.stop()
       await belfry.stop()
-      await pool.query(`drop schema ${schema} cascade`)
-      await pool.end()
+      await drop()
     },
   }
 }

@@ -42,6 +42,9 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     max_connections: '300',
     // Whoever drops or truncates a table looks through all of it; with an eighth of a large machine's memory that took most of the time.
     shared_buffers: '128MB',
+    // A schema with statistics is none that the next test could have, and plans would depend on when they came.
+    autovacuum: 'off',
+    ...{ wal_level: 'minimal', max_wal_senders: '0', max_wal_size: '8GB', checkpoint_timeout: '1h' },
   }
   const server = await startEmbedded({ dataDir: join(place, 'data'), logger, settings })
   project.provide('postgres', server.connection)

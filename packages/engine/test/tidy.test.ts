@@ -115,6 +115,7 @@ test('what only looks like an offence passes', () => {
     ].join('\n'),
     [`${ENGINE}/job/a.test.ts`]: "test.skipIf(isRoot)('a', () => {})\nimport { t } from '../testing/index.ts'\n",
     [`${ENGINE}/runtime/clock.ts`]: 'export const now = () => Date.now()\n',
+    'packages/server/test/api.ts': "import { createDatabase } from '../../engine/test/database.ts'\n",
     'packages/cli/src/main.ts': 'export const environment = process.env\n',
     'packages/bench/src/main.ts': 'export const now = () => Date.now()\n',
     'packages/site/site.config.ts': 'export default {}\n',

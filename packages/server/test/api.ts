@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { Belfry, type Logger, silentLogger } from '@belfry/engine'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, inject } from 'vitest'
+import { createDatabase, today } from '../../engine/test/database.ts'
 import { startServer } from '../src/index.ts'
 
 export interface Answer<Body> {
@@ -43,18 +44,16 @@ interface ApiOptions {
 /** A node with its server, on a schema of its own. */
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { requestTimeoutMs, ...engine } = options
-  const schema = `server_${randomBytes(6).toString('hex')}`
-  const database = inject('postgres')
+  const { schema, query, drop } = await createDatabase({ days: today() })
   const errors: string[] = []
   const logger: Logger = {
     ...silentLogger,
     error: (message, fields) => errors.push(`${message} ${JSON.stringify(fields, readable)}`),
   }
-  const belfry = await Belfry.start({ database, schema, logger, ...engine })
+  const belfry = await Belfry.start({ database: inject('postgres'), schema, logger, ...engine })
   const timeout = requestTimeoutMs === undefined ? {} : { requestTimeoutMs }
   const adminKey = `admin_${randomBytes(24).toString('hex')}`
   const server = await startServer({ belfry: () => belfry, adminKey, host: '127.0.0.1', port: 0, logger, ...timeout })
-  const pool = new pg.Pool({ ...database, max: 3, options: `-c search_path=${schema}` })
   const url = `http://127.0.0.1:${server.port}`
   const as = (key: string | null) => caller(url, key)
   const call = as(adminKey)
@@ -72,13 +71,12 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       if (made.status !== 201) throw new Error(`no key: ${JSON.stringify(made.body)}`)
       return { id: tenant.body.id, key: made.body.key, call: as(made.body.key) }
     },
-    query: async (text, values) => (await pool.query(text, values)).rows,
+    query,
     stopServer: () => server.stop(),
     stop: async () => {
       await server.stop()
       await belfry.stop()
-      await pool.query(`drop schema ${schema} cascade`)
-      await pool.end()
+      await drop()
     },
   }
 }

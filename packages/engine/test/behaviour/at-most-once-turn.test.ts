@@ -1,11 +1,11 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { Belfry } from '../../src/index.ts'
-import { createDatabase } from '../database.ts'
+import { createDatabase, today } from '../database.ts'
 
 const MANY = 6_000
 
 test('a run that may be performed at most once gets its slot while short work is leased ahead all the time', async () => {
-  const { schema, drop } = await createDatabase()
+  const { schema, drop } = await createDatabase({ days: today() })
   onTestFinished(drop)
   const belfry = await Belfry.start({ database: inject('postgres'), schema })
   onTestFinished(() => belfry.stop())

@@ -1,9 +1,9 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { Belfry, type Run } from '../../src/index.ts'
-import { createDatabase } from '../database.ts'
+import { createDatabase, today } from '../database.ts'
 
 async function setup() {
-  const { schema, drop } = await createDatabase()
+  const { schema, drop } = await createDatabase({ days: today() })
   onTestFinished(drop)
   const belfry = await Belfry.start({ database: inject('postgres'), schema })
   onTestFinished(() => belfry.stop())
