@@ -2,27 +2,39 @@ import { defaultServerConditions } from 'vite'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** They kill processes, wait for real time, or simulate a year. Begun last, each would keep one worker busy while the others are done. */
+/**
+ * They kill processes, wait for real time, or simulate a year. Begun last, each would keep one worker busy while the others
+ * are done. Those that wait stand beside those that compute.
+ */
 const LONGEST = [
   'server/test/fuzz.test.ts',
-  'engine/test/years/year.test.ts',
-  'engine/test/years/edits.test.ts',
-  'engine/test/years/outages.test.ts',
-  'engine/test/faults/outage.test.ts',
   'client/test/examples.test.ts',
+  'engine/test/faults/outage.test.ts',
+  'engine/test/years/year.test.ts',
   'engine/test/chaos/chaos.test.ts',
-  'engine/test/behaviour/http-outage.test.ts',
+  'engine/test/years/edits.test.ts',
   'cli/test/killed-processes.test.ts',
   'client/test/chaos.test.ts',
-  'client/test/recovery.test.ts',
-  'server/test/chaos-nodes.test.ts',
   'engine/test/faults/lost-notifications.test.ts',
-  'engine/test/chaos/take-over.test.ts',
-  'engine/src/store/embedded/embedded-server.test.ts',
-  'engine/test/behaviour/http-circuits.test.ts',
-  'server/test/isolation.test.ts',
-  'cli/test/processes.test.ts',
   'cli/test/start.test.ts',
+  'cli/test/processes.test.ts',
+  'server/test/chaos-nodes.test.ts',
+  'engine/test/chaos/take-over.test.ts',
+  'client/test/recovery.test.ts',
+  'engine/src/store/embedded/embedded-server.test.ts',
+  'client/test/worker-process.test.ts',
+  'engine/test/chaos/key-limits.test.ts',
+  'engine/test/years/outages.test.ts',
+  'engine/test/faults/odd-handlers.test.ts',
+  'client/test/worker-away.test.ts',
+  'engine/test/behaviour/explain-histories.test.ts',
+  'engine/test/behaviour/plans.test.ts',
+  'engine/src/history/partitioner.test.ts',
+  'client/test/recovery-many.test.ts',
+  'engine/test/schedules/brute-force.test.ts',
+  'server/test/leases.test.ts',
+  'engine/test/tenants/nodes.test.ts',
+  'server/test/isolation.test.ts',
 ]
 
 /** Without times of an earlier run, as after a fresh checkout, vitest would begin with the files that have the most text. */

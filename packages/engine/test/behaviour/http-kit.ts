@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { Engine } from '../../src/engine.ts'
+import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import type { HttpSettings } from '../../src/executors/http/http-executor.ts'
 import { Jobs } from '../../src/jobs.ts'
 import { Runs } from '../../src/runs.ts'
@@ -13,12 +14,24 @@ import { seededRandom } from '../../src/runtime/random.ts'
 import { Database } from '../../src/store/database.ts'
 import { prepareSchema } from '../../src/store/prepare-schema.ts'
 import { nextDueInstant } from '../../src/testing/next-due.sql.ts'
-import { createDatabase, NODE_DAYS } from '../database.ts'
+import { createDatabase, KIT_DAYS } from '../database.ts'
 import { START } from './kit.ts'
 
 const SHARDS = 2
 const PUBLIC_URL = 'http://belfry.example'
 const VAULT_KEY = new Uint8Array(32).fill(7)
+/** So long nothing may end before calls that wait for something in their node count as waiting for the clock. */
+const QUIET_MS = 100
+/** The same when all of them hang in a target: what the clock has just ended takes a moment to be gone. */
+const HANGING_MS = 10
+const LOOK_EVERY_MS = 2
+
+/** Calls that have reached a target, by run and attempt: until it answers, nothing ends them but the clock. */
+const arrived = new Map<string, ServerResponse>()
+const isHanging = ({ id, attempt }: ActiveRun): boolean => {
+  const response = arrived.get(`${id} ${attempt}`)
+  return response !== undefined && !response.writableEnded && !response.destroyed
+}
 
 export interface Seen {
   at: number
@@ -55,6 +68,7 @@ export async function startTarget(clock: { now(): number }, answer: Answer = ok)
       path: request.url ?? '',
     }
     seen.push(call)
+    arrived.set(`${call.runId} ${call.attempt}`, response)
     target.answer(response, request, call)
   })
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
@@ -80,7 +94,7 @@ export const willCallBack: Answer = (response) => response.writeHead(202, { 'bel
 
 /** Nodes that perform HTTP calls in real time, and share a clock that is moved by hand. */
 export async function startHttpNodes(options: { nodes?: number; http?: HttpSettings; leaseMs?: number } = {}) {
-  const database = await createDatabase({ days: NODE_DAYS })
+  const database = await createDatabase({ days: KIT_DAYS })
   onTestFinished(() => database.drop())
   const clock = new ManualClock(START)
   const start = (seed: number) => startNode({ schema: database.schema, seed, clock, ...options })
@@ -90,6 +104,7 @@ export async function startHttpNodes(options: { nodes?: number; http?: HttpSetti
   const query = async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]> =>
     (await pool.query<Row>(text, values)).rows
   const [node] = nodes as [HttpNode]
+  onTestFinished(() => arrived.clear())
   const settle = async (): Promise<void> => {
     for (let quiet = 0; quiet < 2; quiet++) for (const one of nodes) if ((await one.step()) > 0) quiet = -1
   }
@@ -137,6 +152,7 @@ async function startNode(options: {
     leaseMs,
     cancelGraceMs: 10_000,
     historyDays: 400,
+    daysAhead: KIT_DAYS.ahead,
     ownTime: true,
     vaultKey: VAULT_KEY,
     allowPrivateTargets: true,
@@ -162,14 +178,14 @@ async function startNode(options: {
   }
   onTestFinished(() => stop())
   const active = () => engine.handlers.pools.reduce((sum, pool) => sum + pool.active.size, 0)
+  const areHanging = () => engine.handlers.pools.every((pool) => [...pool.active].every(isHanging))
   /** Calls take real time: ends when all have ended that can without the clock. */
   const rest = async (): Promise<void> => {
-    for (let quietMs = 0, before = -1; quietMs < 60; ) {
-      await pause(5)
-      const now = active()
-      if (now === 0) break
-      quietMs = now === before ? quietMs + 5 : 0
-      before = now
+    await new Promise((resolve) => setImmediate(resolve))
+    for (let quietMs = 0; quietMs < (areHanging() ? HANGING_MS : QUIET_MS) && active() > 0; ) {
+      const before = active()
+      await pause(LOOK_EVERY_MS)
+      quietMs = active() === before ? quietMs + LOOK_EVERY_MS : 0
     }
     await engine.handlers.settled()
   }

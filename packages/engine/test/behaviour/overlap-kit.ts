@@ -14,7 +14,8 @@ export const minutesOf = (date: Date): number => (date.getTime() - START) / MINU
 
 /** A kit whose handler stays at work until it is told how to end; unless it is deaf, also until it is asked to stop. */
 export async function setup(handlerIs: 'listening' | 'deaf' = 'listening') {
-  const t = await startKit()
+  // Passing time stops at every heartbeat of a handler at work.
+  const t = await startKit({ leaseMs: 30 * MINUTE })
   const atWork: { run: ActiveRun; end: (how?: (run: ActiveRun) => unknown) => void }[] = []
   const started: number[] = []
   const handler = (run: ActiveRun) =>

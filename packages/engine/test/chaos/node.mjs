@@ -56,7 +56,7 @@ async function perform(run) {
   const { ms = 0, blockMs = 0, failsOnce = false } = run.payload ?? {}
   const line = { job_id: run.jobId, nominal_at: run.nominalAt, attempt: run.attempt, pid: process.pid }
   await begin(line)
-  if (blockMs > 0) for (const until = performance.now() + blockMs; performance.now() < until; );
+  if (blockMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockMs)
   if (ms > 0) await scheduler.wait(ms)
   if (failsOnce && run.failures === 0) throw new Error('fails once')
   if (ms >= 1_000 || blockMs > 0) await end(line)
