@@ -62,7 +62,7 @@ class WorkerProcess {
 
 test('a handler that blocks its event loop for longer than a lease keeps it, and ends once', async () => {
   const { client } = server
-  const child = new WorkerProcess({ queue: 'blocked', handler: 'blocks', leaseMs: 1_000 })
+  const child = new WorkerProcess({ queue: 'blocked', handler: 'blocks', leaseMs: 2_000 })
   const id = await createRun(client, { queue: 'blocked', payload: 5_000, retry: { maxAttempts: 3 } })
   const run = await finished(client, id)
   expect(run).toMatchObject({ status: 'succeeded', attempt: 1, result: { attempt: 1 } })

@@ -67,7 +67,7 @@ test('a cancel reaches the handler with a heartbeat when its worker has no room 
   startWorker(client, queue, {
     concurrency: 1,
     prefetch: 0,
-    leaseMs: 1_500,
+    leaseMs: 3_000,
     handler: async (run) => {
       started.resolve()
       reason.resolve(await aborted(run))

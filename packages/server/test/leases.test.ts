@@ -3,6 +3,9 @@ import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { oneNode, startWithWorkers, workerCalls } from './worker-calls.ts'
 
+/** Whatever has it measures real time. A machine that has other tests to run may stall once in a while; not three times in a row. */
+const TIMED = { retry: 2 }
+
 interface Run {
   status: string
   attempt: number
@@ -63,7 +66,7 @@ test('a payload that is null is not one that is missing', async () => {
   expect(payloads.sort()).toEqual(['none', null].sort())
 })
 
-test('a poll that waits is answered at once when work comes, and after its time when none does', async () => {
+test('a poll that waits is answered at once when work comes, and after its time when none does', TIMED, async () => {
   const t = await setup()
   const waiting = t.w1.lease('mails', { waitMs: 20_000 })
   await t.read('GET /v1/whoami')

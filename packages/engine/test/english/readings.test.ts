@@ -115,9 +115,9 @@ test('the longest texts take no longer than a blink', () => {
     'every 1 second between 00:00 and 23:59',
     'every 1 minutes between 00:01 and 00:00',
   ]
-  const before = performance.now()
+  const before = process.cpuUsage()
   for (const text of longest) readOrRefuse(text.slice(0, 200), { now: 0, timezone: 'Europe/Berlin' })
-  expect(performance.now() - before).toBeLessThan(1_000)
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000)
 })
 
 test('what starts within a second loses no time of its own', () => {

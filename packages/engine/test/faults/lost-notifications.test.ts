@@ -6,6 +6,9 @@ import { BelfryNode } from '../chaos/fleet.ts'
 import { Ledger } from '../chaos/ledger.ts'
 import { createDatabase, today } from '../database.ts'
 
+/** Whatever has it measures real time. A machine that has other tests to run may stall once in a while; not three times in a row. */
+const TIMED = { retry: 2 }
+
 const STARTS_WITHIN_MS = 2_000
 /** Past the 10 s by which look-ahead trails now; the promise is tried with 30 s by hand. */
 const HELD_MS = Number(process.env.BELFRY_HELD_MS ?? 11_000)
@@ -20,10 +23,11 @@ async function setup(queues: Record<string, number>) {
   onTestFinished(() => creator.stop())
   const node = new BelfryNode({ database: connection, schema, ledger, queues, deaf: true })
   await node.ready
-  // Each has pulsed since the other came, and knows of it: whoever believes to be alone tells nobody.
-  const acquainted =
-    'select from nodes n where n.pulsed_at > (select max(o.started_at) from nodes o where o.id <> n.id)'
-  await expect.poll(async () => (await database.query(acquainted)).length).toBe(2)
+  // Each has pulsed since both could be seen, and knows of the other: whoever believes to be alone tells nobody.
+  const count = async (text: string, values?: unknown[]) => (await database.query(text, values)).length
+  await expect.poll(() => count('select from nodes')).toBe(2)
+  const [seen] = await database.query<{ at: string }>('select clock_timestamp()::text as at')
+  await expect.poll(() => count('select from nodes where pulsed_at > $1::timestamptz', [seen?.at])).toBe(2)
   const beganAt = async (jobId: string) => {
     const find = () => ledger.executions('job_id = $1', [jobId])
     await expect.poll(async () => (await find()).length, { interval: 20 }).toBe(1)
@@ -38,7 +42,7 @@ async function setup(queues: Record<string, number>) {
   return { database, creator, node, ledger, beganAt, client }
 }
 
-test('a job whose transaction commits long after its time starts within 2 s of the commit', async () => {
+test('a job whose transaction commits long after its time starts within 2 s of the commit', TIMED, async () => {
   const t = await setup({ work: 10 })
   const [late, past] = [await t.client(), await t.client()]
   const beforeMs = Date.now()
@@ -67,7 +71,7 @@ test('a job whose transaction commits long after its time starts within 2 s of t
   expect(await t.node.call<number>('unheard')).toBeGreaterThan(0)
 })
 
-test('an urgent run that another process creates on a busy queue starts within 2 s', async () => {
+test('an urgent run that another process creates on a busy queue starts within 2 s', TIMED, async () => {
   const t = await setup({ work: 4 })
   await t.creator.jobs.createMany(Array.from({ length: 400 }, () => ({ queue: 'work', payload: { ms: 100 } })))
   await expect.poll(() => t.ledger.count()).toBeGreaterThan(10)
@@ -79,7 +83,7 @@ test('an urgent run that another process creates on a busy queue starts within 2
   await expect.poll(() => t.node.call<number>('unheard')).toBeGreaterThan(0)
 })
 
-test('a run that somebody else had claimed and gave back by rolling back starts within 2 s', async () => {
+test('a run that somebody else had claimed and gave back by rolling back starts within 2 s', TIMED, async () => {
   const t = await setup({ other: 1 })
   const { jobId } = await t.creator.jobs.create({ queue: 'work' })
   const holder = await t.client()
