@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { unlessRenewed } from '../../src/executors/startable.ts'
 import { OUTCOME } from '../../src/job/states.ts'
 import { leasesOfCalls } from '../../src/leases/recover.sql.ts'
@@ -59,6 +59,19 @@ test('a lease call that is repeated is answered with its leases even if it does 
   third.engine.remote.setDraining(1, 'w', true)
   const again = await workerOf(third).lease({ requestId: 'r', waitMs: 20_000 })
   expect(again).toMatchObject({ draining: true, runs: [{ token: first.runs[0]?.token }] })
+})
+
+test('of a backlog, calls that come one right after the other are served by one claim', async () => {
+  const t = await setupRuns(20)
+  expect((await workerOf(t.node, 'first').lease()).runs).toHaveLength(1)
+  const query = vi.spyOn(t.node.engine.db, 'query')
+  const calls = []
+  for (let i = 0; i < 10; i++) {
+    calls.push(workerOf(t.node, `w${i}`).lease({ waitMs: 20_000 }))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect((await Promise.all(calls)).map(({ runs }) => runs.length)).toEqual(Array(10).fill(1))
+  expect(query.mock.calls.filter(([{ name }]) => name.startsWith('claim_'))).toHaveLength(1)
 })
 
 test('a large lease leaves one receipt; its runs end once each, however often that is said', async () => {

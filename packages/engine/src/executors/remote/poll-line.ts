@@ -28,6 +28,9 @@ export interface PollLineDeps extends KeyedClaimDeps {
   giveBack(finish: ReturnType<typeof unlessRenewed>): void
 }
 
+/** As long as a claim takes, about. */
+const GATHER_MS = 5
+
 /**
  * The lease calls that wait at this node for runs of one queue, oldest first, and the one claimer that serves them all. While
  * there is less work than room it goes round, one run to each call in turn; of a backlog everybody gets as much as he asked
@@ -112,12 +115,25 @@ export class PollLine implements Taker, Step {
   async runOnce(): Promise<{ waitMs: number }> {
     const last = this.#expired
     this.#expired = []
-    // Calls that arrive together are served together.
-    if (this.#polls.size > 0 && this.claimer.backlogged) await new Promise((resolve) => setImmediate(resolve))
+    if (this.#polls.size > 0 && this.claimer.backlogged) await this.#gather()
     try {
       return await this.claimer.runOnce()
     } finally {
       for (const poll of last) poll.answer([])
+    }
+  }
+
+  /**
+   * Calls that arrive together are served together; of a backlog, also those that come after them without a gap: a claim for the
+   * first one alone would take as long as one for all of them, who would wait for it.
+   */
+  async #gather(): Promise<void> {
+    const { clock } = this.#deps
+    const until = clock.now() + GATHER_MS
+    for (let size = 0; this.#polls.size > size; ) {
+      size = this.#polls.size
+      await new Promise((resolve) => setImmediate(resolve))
+      if (!this.#hasBacklog || clock.now() >= until) return
     }
   }
 
