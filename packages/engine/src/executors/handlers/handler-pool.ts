@@ -15,14 +15,14 @@ export interface HandlerPoolDeps {
 }
 
 /** What is leased ahead of free slots is what the pool performs in this time. */
-const PREFETCH_MS = 200
+const PREFETCH_MS = 80
 const MAX_PREFETCH = 4_000
 const RATE_WINDOW_MS = 100
 const LATELY_MS = 20
 
 /**
  * The runs of one queue that this node performs in-process, at most `concurrency` at a time. Short work is leased ahead, as
- * much as the pool has lately finished in 200 ms; long work is not, since its rate is low.
+ * much as the pool has lately finished in 80 ms; long work is not, since its rate is low.
  */
 export class HandlerPool {
   readonly queueId: number

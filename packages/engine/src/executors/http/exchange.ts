@@ -19,7 +19,6 @@ export type Break = 'timeout' | 'canceled' | 'error'
 export class Exchange implements Expiring, ConnectTimings, AnswerListener {
   readonly deadline: Instant
   place = -1
-  readonly done: Promise<void>
   /** 0 until the target has answered. */
   statusCode = 0
   /** Names and values in turn. */
@@ -45,16 +44,13 @@ export class Exchange implements Expiring, ConnectTimings, AnswerListener {
   #keptBytes = 0
   #readBytes = 0
   #abort: (() => void) | null = null
-  #resolve!: () => void
+  #onOver: (() => void) | null = null
 
   constructor(deps: { clock: Clock; deadlines: Deadlines }, until: { deadline: Instant; signal: CallSignal | null }) {
     this.#clock = deps.clock
     this.#deadlines = deps.deadlines
     this.deadline = until.deadline
     this.startedAt = deps.clock.now()
-    this.done = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
     if (until.signal?.aborted) this.#end('canceled')
     else if (until.deadline <= this.startedAt) this.#end('timeout')
     else {
@@ -65,6 +61,12 @@ export class Exchange implements Expiring, ConnectTimings, AnswerListener {
 
   get isOver(): boolean {
     return this.endedAt !== 0
+  }
+
+  /** Calls back when it has ended, or at once if it has. A promise would cost as much as the rest of this object. */
+  whenOver(listener: () => void): void {
+    if (this.isOver) listener()
+    else this.#onOver = listener
   }
 
   expire(): void {
@@ -125,6 +127,6 @@ export class Exchange implements Expiring, ConnectTimings, AnswerListener {
     this.endedAt = this.#clock.now()
     this.#deadlines.remove(this)
     this.#signal?.removeEventListener('abort', this.#cancel)
-    this.#resolve()
+    this.#onOver?.()
   }
 }

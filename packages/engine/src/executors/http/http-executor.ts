@@ -34,6 +34,15 @@ interface HttpExecutorDeps {
   liveNodes(): number
 }
 
+/** A run on its way to its target. */
+interface Call {
+  run: ActiveRun
+  target: HttpCall['target']
+  origin: string
+  /** Of its circuit and its budget. */
+  key: string
+}
+
 /** How the run came past its circuit. */
 interface Pass {
   circuit: Circuit
@@ -59,7 +68,21 @@ export class HttpExecutor {
   }
 
   /** What a pool of the handlers calls. Its answer is for `judgeHttp`. */
-  readonly handle = (run: ActiveRun): Promise<HttpResult> => this.#perform(run)
+  readonly handle = (run: ActiveRun): HttpResult | Promise<HttpResult> => {
+    const { http: target } = run.definition
+    if (target === undefined) return NO_TARGET
+    const { clock, circuits, limits, http, paused, random } = this.#deps
+    const { tenantId } = run.lease
+    const { origin } = http.transport.urls.of(target.url)
+    const now = clock.now()
+    if (paused.hasOrigin(tenantId, origin)) {
+      const error = pauseError({ kind: PAUSE_KIND.origin, name: origin })
+      return { kind: 'held', until: paused.returnAt(now, random), error }
+    }
+    const call: Call = { run, target, origin, key: circuitKey(tenantId, origin) }
+    const isKnown = !circuits.isStale(now) && !limits.isStale(tenantId, now)
+    return isKnown ? this.#passCircuit(call, now) : this.#readFirst(call)
+  }
 
   /** Sends nothing more; calls under way go on. */
   stop(): void {
@@ -67,79 +90,99 @@ export class HttpExecutor {
     this.#slots.close()
   }
 
-  async #perform(run: ActiveRun): Promise<HttpResult> {
-    const { http: target } = run.definition
-    if (target === undefined) return NO_TARGET
-    const { clock, circuits, limits, http, liveNodes, random, paused } = this.#deps
-    const { tenantId } = run.lease
-    const { origin } = http.transport.urls.of(target.url)
-    const key = circuitKey(tenantId, origin)
-    let now = clock.now()
-    if (paused.hasOrigin(tenantId, origin)) {
-      const error = pauseError({ kind: PAUSE_KIND.origin, name: origin })
-      return { kind: 'held', until: paused.returnAt(now, random), error }
-    }
-    const circuit = circuits.of(key, tenantId, origin, now)
-    if (circuits.isStale(now)) {
-      await circuits.read()
-      now = clock.now()
-    }
-    if (limits.isStale(tenantId, now)) {
-      await limits.read()
-      now = clock.now()
-    }
-    let probe: Pass['probe'] = null
-    if (circuit.open !== null) {
-      const admitted = await circuits.admit(circuit, run.lease.deadline)
-      if (admitted.kind === 'wait') return { kind: 'held', until: admitted.until, error: openCircuitError(origin) }
-      if (admitted.kind === 'probe') probe = admitted
-      now = clock.now()
-    }
-    const pass: Pass = { circuit, generation: circuit.generation, probe }
-    const budget = this.#budgets.of(key, now)
-    const isRetry = run.failures > 0
+  // The gates, one after the other. The commonest call waits at none of them, and then makes no promise but its last.
+
+  async #readFirst(call: Call): Promise<HttpResult> {
+    const { clock, circuits, limits } = this.#deps
+    if (circuits.isStale(clock.now())) await circuits.read()
+    if (limits.isStale(call.run.lease.tenantId, clock.now())) await limits.read()
+    return this.#passCircuit(call, clock.now())
+  }
+
+  #passCircuit(call: Call, now: Instant): HttpResult | Promise<HttpResult> {
+    const { key, run, origin } = call
+    const circuit = this.#deps.circuits.of(key, run.lease.tenantId, origin, now)
+    if (circuit.open !== null) return this.#probe(call, circuit)
+    return this.#takeSlot(call, { circuit, generation: circuit.generation, probe: null }, now)
+  }
+
+  async #probe(call: Call, circuit: Circuit): Promise<HttpResult> {
+    const { circuits, clock } = this.#deps
+    const admitted = await circuits.admit(circuit, call.run.lease.deadline)
+    if (admitted.kind === 'wait') return { kind: 'held', until: admitted.until, error: openCircuitError(call.origin) }
+    const probe = admitted.kind === 'probe' ? admitted : null
+    return this.#takeSlot(call, { circuit, generation: circuit.generation, probe }, clock.now())
+  }
+
+  #takeSlot(call: Call, pass: Pass, now: Instant): HttpResult | Promise<HttpResult> {
+    const { run, origin, key } = call
+    const { liveNodes, random } = this.#deps
+    const isProbe = pass.probe !== null
     // The probe is one call anyway.
-    if (isRetry && probe === null && !budget.takeRetry(now, liveNodes())) {
-      const until = budget.returnAt(now, liveNodes(), random)
-      return { kind: 'held', until, error: `the retry budget of ${origin} is used up` }
+    if (run.failures > 0 && !isProbe) {
+      const budget = this.#budgets.of(key, now)
+      if (!budget.takeRetry(now, liveNodes())) {
+        const until = budget.returnAt(now, liveNodes(), random)
+        return { kind: 'held', until, error: `the retry budget of ${origin} is used up` }
+      }
     }
     // Calls that hang from before the circuit opened may hold all slots.
-    const entered = probe === null ? this.#slots.enter(origin, now) : this.#slots.enterAnyway(origin, now)
-    if (entered !== true) {
-      if (!(await entered)) return this.#turnedAway(pass, origin)
-      now = clock.now()
-      const isSpared = circuit.open !== null
-      if (isSpared || isHalfOver(run, now)) {
-        this.#slots.leave(origin, now)
-        return isSpared ? this.#perform(run) : this.#turnedAway(pass, origin)
-      }
+    const entered = isProbe ? this.#slots.enterAnyway(origin, now) : this.#slots.enter(origin, now)
+    if (entered === true) return this.#passLimit(call, pass, now)
+    return entered === false ? this.#turnedAway(pass, origin) : this.#waitForSlot(call, pass, entered)
+  }
+
+  async #waitForSlot(call: Call, pass: Pass, entered: Promise<boolean>): Promise<HttpResult> {
+    const { run, origin } = call
+    if (!(await entered)) return this.#turnedAway(pass, origin)
+    const now = this.#deps.clock.now()
+    const isSpared = pass.circuit.open !== null
+    if (!isSpared && !isHalfOver(run, now)) return this.#passLimit(call, pass, now)
+    this.#slots.leave(origin, now)
+    return isSpared ? this.handle(run) : this.#turnedAway(pass, origin)
+  }
+
+  #passLimit(call: Call, pass: Pass, now: Instant): Promise<HttpResult> {
+    const isLimited = this.#deps.limits.isLimited(call.run.lease.tenantId, call.origin)
+    return isLimited ? this.#askLimit(call, pass) : this.#send(call, pass, now)
+  }
+
+  /** The last of all gates: what it lets through counts from now on. */
+  async #askLimit(call: Call, pass: Pass): Promise<HttpResult> {
+    const { limits, clock } = this.#deps
+    const { run, origin } = call
+    const admitted = await limits.admit(run.lease, origin)
+    if (admitted !== true) {
+      this.#slots.leave(origin, clock.now())
+      this.#record(pass, null, null)
+      return { kind: 'held', ...admitted, failureClass: 'rate_limited' }
     }
-    // The last of all gates: what it lets through counts from now on.
-    const isLimited = limits.isLimited(tenantId, origin)
-    if (isLimited) {
-      const admitted = await limits.admit(run.lease, origin)
-      now = clock.now()
-      if (admitted !== true) {
-        this.#slots.leave(origin, now)
-        this.#record(pass, null, null)
-        return { kind: 'held', ...admitted, failureClass: 'rate_limited' }
-      }
-    }
-    if (!isRetry) budget.first(now)
-    let end: HttpEnd
     try {
-      run.startedAt = now
-      end = await perform(this.#callOf(run, target), http)
+      return await this.#send(call, pass, clock.now())
     } finally {
-      now = clock.now()
-      this.#slots.leave(origin, now)
-      if (isLimited) limits.ended(tenantId, origin)
+      limits.ended(run.lease.tenantId, origin)
     }
-    if (isRetry && end.kind !== 'failed') budget.retryWentWell(now)
+  }
+
+  #send(call: Call, pass: Pass, now: Instant): Promise<HttpResult> {
+    const { run, target, key } = call
+    if (run.failures === 0) this.#budgets.of(key, now).first(now)
+    run.startedAt = now
+    return perform(this.#callOf(run, target), this.#deps.http).then(
+      (end) => this.#ended(call, pass, end),
+      (error: unknown) => {
+        this.#slots.leave(call.origin, this.#deps.clock.now())
+        throw error
+      },
+    )
+  }
+
+  #ended({ run, origin, key }: Call, pass: Pass, end: HttpEnd): HttpResult | Promise<HttpResult> {
+    const now = this.#deps.clock.now()
+    this.#slots.leave(origin, now)
+    if (run.failures > 0 && end.kind !== 'failed') this.#budgets.of(key, now).retryWentWell(now)
     this.#record(pass, healthOf(run, end), end)
-    if (end.kind !== 'waits') return end
-    await this.#deps.callbacks.waitFor(run.lease)
-    return FORGOTTEN
+    return end.kind === 'waits' ? this.#deps.callbacks.waitFor(run.lease).then(() => FORGOTTEN) : end
   }
 
   #turnedAway(pass: Pass, origin: string): HttpResult {

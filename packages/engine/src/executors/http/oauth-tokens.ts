@@ -86,10 +86,10 @@ export class OAuthTokens {
     if (refusal !== null) throw invalidTarget(`the token endpoint may not be called: ${refusal}`)
     const exchange = this.#transport.open({ deadline: this.#clock.now() + REQUEST_TIMEOUT_MS, signal: null })
     exchange.keepBytes = MAX_ANSWER_BYTES
-    const headers = ['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json']
-    if (style === 'header') headers.push('authorization', basic(request))
+    let headers = 'content-type: application/x-www-form-urlencoded\r\naccept: application/json\r\n'
+    if (style === 'header') headers += `authorization: ${basic(request)}\r\n`
     this.#transport.send(exchange, { origin, path, method: 'POST', headers, body: formOf(request, style) })
-    await exchange.done
+    await new Promise<void>((resolve) => exchange.whenOver(resolve))
     if (exchange.broken !== null) {
       const { failureClass, message, retryable } = explainBreak(exchange)
       throw new CallFailed(failureClass, `the token endpoint: ${message}`, { retryable })

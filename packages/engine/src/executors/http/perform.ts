@@ -12,23 +12,40 @@ const MAX_ERROR = 1_000
  * One attempt of an HTTP call, as a whole: filled in, authorised, signed, sent, and judged. Always ends by its deadline,
  * and never throws. A target that turns down a token from memory is asked once more with a new one.
  */
-export async function perform(call: HttpCall, deps: HttpDeps): Promise<HttpEnd> {
+export function perform(call: HttpCall, deps: HttpDeps): Promise<HttpEnd> {
   const redaction = new Redaction()
-  const first = begin(call, deps, redaction)
-  await first.exchange.done
-  const { exchange, bearer } = first
-  if (exchange.statusCode !== 401 || bearer === null || exchange.broken !== null)
+  return exchanged(call, deps, redaction, ({ exchange, bearer }) => {
+    if (exchange.statusCode === 401 && bearer !== null && exchange.broken === null) {
+      deps.tokens.drop(bearer.from, bearer.token)
+      if (!bearer.isFresh)
+        return exchanged(call, deps, redaction, (second) => judge(call, deps, second.exchange, redaction))
+    }
     return judge(call, deps, exchange, redaction)
-  deps.tokens.drop(bearer.from, bearer.token)
-  if (bearer.isFresh) return judge(call, deps, exchange, redaction)
-  const second = begin(call, deps, redaction)
-  await second.exchange.done
-  return judge(call, deps, second.exchange, redaction)
+  })
 }
 
 interface Begun {
   exchange: Exchange
   bearer: Prepared['bearer']
+}
+
+/** Begins an exchange, and answers what `ended` makes of it. */
+function exchanged(
+  call: HttpCall,
+  deps: HttpDeps,
+  redaction: Redaction,
+  ended: (begun: Begun) => HttpEnd | Promise<HttpEnd>,
+): Promise<HttpEnd> {
+  return new Promise((resolve, reject) => {
+    const begun = begin(call, deps, redaction)
+    begun.exchange.whenOver(() => {
+      try {
+        resolve(ended(begun))
+      } catch (error) {
+        reject(error)
+      }
+    })
+  })
 }
 
 function begin(call: HttpCall, deps: HttpDeps, redaction: Redaction): Begun {
