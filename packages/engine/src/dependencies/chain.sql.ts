@@ -1,5 +1,6 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -32,6 +33,15 @@ const SKIPPED = statement(
 /** While its timer is held nobody changes it. */
 const STATUS = statement('chain_status', `select j.status from belfry.jobs j where j.shard = $1 and j.id = $2`)
 
+/** In order. A timer that somebody else holds is passed over, and answered as such; one that is gone is not answered. */
+const HOLD = statement(
+  'hold_timers_of_chains',
+  `select u.job_id, h.is_held is not null from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
+   cross join lateral (select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1) t
+   left join lateral (
+     select true as is_held from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1 for update skip locked) h on true`,
+)
+
 export interface OtherParent {
   jobId: string
   isComing: boolean
@@ -55,6 +65,15 @@ export async function hadRun(tx: Queryable, jobId: string, nominalAt: Instant): 
 /** Whether it is written down already that this nominal time has no run: by the end of another parent, or an earlier one of the same. */
 export async function wasSkipped(tx: Queryable, jobId: string, nominalAt: Instant): Promise<boolean> {
   return (await tx.query<[boolean]>(SKIPPED, [shardOfJob(jobId), jobId, nominalAt]))[0]?.[0] === true
+}
+
+/** Takes the locks of these jobs; answers those that somebody else holds. */
+export async function holdChains(tx: Queryable, jobIds: Iterable<string>): Promise<Set<string>> {
+  const placed = Array.from(jobIds, (jobId) => ({ jobId, shard: shardOfJob(jobId) }))
+  placed.sort((a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1))
+  const values = [numbers(placed.map(({ shard }) => shard)), ids(placed.map(({ jobId }) => jobId))]
+  const rows = await tx.query<[string, boolean]>(HOLD, values)
+  return new Set(rows.flatMap(([jobId, isHeld]) => (isHeld ? [] : [jobId])))
 }
 
 /** Null: there is no such job. */

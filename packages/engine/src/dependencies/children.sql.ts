@@ -1,9 +1,9 @@
 import { shardOfJob } from '../job/ids.ts'
 import { type OUTCOME, RUN_STATE } from '../job/states.ts'
-import type { Charged, Turns } from '../ready/turn.ts'
+import type { Turns } from '../ready/turn.ts'
 import type { MadeReady } from '../ready/wake-waiting.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers, texts } from '../store/arrays.ts'
+import { ids, instants, numbers, places, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -19,25 +19,17 @@ const RUNS = `unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_
 const BY_KEY = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
        and r.state = ${RUN_STATE.dependent}`
 
-const LOCK = statement(
-  'lock_children',
-  `select u.job_id, r.queue_id, r.tenant_id, r.priority from ${RUNS} cross join lateral (
-     select r.queue_id, r.tenant_id, r.priority from belfry.runs r where ${BY_KEY} limit 1 for update skip locked) r`,
-)
 const LOOK = statement(
   'look_at_children',
   `select u.job_id from ${RUNS} cross join lateral (select from belfry.runs r where ${BY_KEY} limit 1) r`,
 )
-/** In a statement of its own, which sees what others have committed before the child was locked. */
 const RELEASE = statement(
   'release_children',
-  `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::bigint[]) as u (shard, job_id, nominal_at, turn)
-   ), free as (
-     select r.ctid, u.turn from u cross join lateral (select r.ctid from belfry.runs r where ${BY_KEY} limit 1) r
-     where not exists (select from belfry.edges e where e.child = u.job_id and e.tenant_id > 0 offset 0)
+  `with free as (
+     select r.ctid, u.turn from unnest($1::smallint[], $2::tid[], $3::bigint[]) as u (shard, place, turn) cross join lateral (
+       select r.ctid from belfry.runs r where /*shards r*/ r.ctid = u.place and r.shard = u.shard limit 1) r
    )
-   update belfry.runs r set state = ${RUN_STATE.ready}, turn = f.turn, due_at = to_timestamp($5::float8 / 1000) from free f where r.ctid = f.ctid
+   update belfry.runs r set state = ${RUN_STATE.ready}, turn = f.turn, due_at = to_timestamp($4::float8 / 1000) from free f where r.ctid = f.ctid
    returning r.queue_id, r.priority, r.delivery, r.turn`,
 )
 /** Runs that never had a lease leave a history row with the number 0, and tell their own children. */
@@ -61,7 +53,7 @@ const END = statement(
 )
 const HOLD = statement(
   'hold_child',
-  `select r.nominal_at, r.queue_id, r.tenant_id, r.priority from belfry.runs r
+  `select r.nominal_at, r.queue_id, r.tenant_id, r.priority, r.ctid from belfry.runs r
    where r.shard = $1 and r.job_id = $2 and r.state = ${RUN_STATE.dependent} for update`,
 )
 /** Held in order, so that of two who look at the same child the second sees what the first made of it. */
@@ -71,27 +63,20 @@ const LOCK_EDGES = statement(
      select e.child, e.state from belfry.edges e where e.child = u.child and e.tenant_id > 0 order by e.shard, e.parent for update) e`,
 )
 
-/** Those that still wait and that nobody else holds, with what they are charged to. Items are in order. */
-export async function lockChildren(tx: Queryable, children: readonly Child[]): Promise<Map<string, Charged>> {
-  const rows = await tx.query<[string, number, number, number]>(LOCK, runArrays(children))
-  return new Map(
-    rows.map(([jobId, queueId, tenantId, priority]) => [jobId, { queueId, tenantId, priority, fairnessKey: null }]),
-  )
-}
-
 /** Those that still wait, whoever holds them. */
 export async function lookAtChildren(tx: Queryable, children: readonly Child[]): Promise<Set<string>> {
   return new Set((await tx.query<[string]>(LOOK, runArrays(children))).flat())
 }
 
-/** Of children that this transaction holds, those that wait for nobody any more become ready. */
+/** Children that this transaction holds, and that wait for nobody any more, become ready. */
 export async function releaseChildren(
   tx: Queryable,
-  children: readonly (Child & { turn: number })[],
+  children: readonly { jobId: string; place: string; turn: number }[],
   now: Instant,
 ): Promise<MadeReady[]> {
   if (children.length === 0) return []
-  const values = [...runArrays(children), numbers(children.map(({ turn }) => turn)), now]
+  const shards = numbers(children.map(({ jobId }) => shardOfJob(jobId)))
+  const values = [shards, places(children), numbers(children.map(({ turn }) => turn)), now]
   const rows = await tx.query<[number, number, number, string]>(RELEASE, values)
   return rows.map(([queueId, priority, delivery, turn]) => ({ queueId, priority, delivery, turn: Number(turn) }))
 }
@@ -119,12 +104,12 @@ export async function releaseByHand(
   { shard, jobId }: { shard: number; jobId: string },
   { turns, now }: { turns: Turns; now: Instant },
 ): Promise<(MadeReady & { nominalAt: Instant }) | null> {
-  const [row] = await tx.query<[Instant, number, number, number]>(HOLD, [shard, jobId])
+  const [row] = await tx.query<[Instant, number, number, number, string]>(HOLD, [shard, jobId])
   if (row === undefined) return null
-  const [nominalAt, queueId, tenantId, priority] = row
+  const [nominalAt, queueId, tenantId, priority, place] = row
   await deleteEdgesOfChild(tx, jobId)
   const turn = turns.next(now, { queueId, tenantId, priority, fairnessKey: null })
-  const [ready] = await releaseChildren(tx, [{ jobId, nominalAt, turn }], now)
+  const [ready] = await releaseChildren(tx, [{ jobId, place, turn }], now)
   return ready === undefined ? null : { ...ready, nominalAt }
 }
 

@@ -10,9 +10,9 @@ import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
-import { chainStatus, hadRun, lookAtOtherParents, wasSkipped } from './chain.sql.ts'
+import { chainStatus, hadRun, holdChains, lookAtOtherParents, wasSkipped } from './chain.sql.ts'
 import { deleteEdges, type Edge, readOpenEdges } from './edges.sql.ts'
-import { deleteEnds, type End, lockEndsOfRecurring } from './outbox.sql.ts'
+import { type Behind, deleteEnds, type End, lockEndsOfRecurring } from './outbox.sql.ts'
 
 export interface ChainDeps {
   db: Database
@@ -29,11 +29,14 @@ export interface ChainDelivered {
   /** Runs whose holders were asked to stop. */
   asked: { jobId: string; nominalAt: Instant }[]
   hasMore: boolean
+  /** Somebody holds a job that is to be told: the end stays for another time. */
   wasHeld: boolean
+  /** Where to look next; null: from the first on. */
+  behind: Behind
 }
 
-/** Ends of one transaction: each may take a job's lock, which is not held for long. */
-const MAX_ENDS = 20
+/** Ends of one transaction: the locks of the jobs that follow are not held for long. */
+const MAX_ENDS = 100
 const MAX_CHILDREN = 1_000
 const LOCK_TIMEOUT_MS = 1_000
 const PAUSED = 1
@@ -44,20 +47,30 @@ const CANCELED = 3
  * under its own overlap policy. (job, nominal time) is the run's identity, so however often an end is told, and by how many
  * parents, there is one. A time that gets none is recorded as a skip.
  */
-export function deliverChain(deps: ChainDeps, now: Instant): Promise<ChainDelivered> {
+export function deliverChain(deps: ChainDeps, now: Instant, behind: Behind = null): Promise<ChainDelivered> {
   return deps.db.transaction(async (tx) => {
-    const done: ChainDelivered = { ends: 0, ready: [], asked: [], hasMore: false, wasHeld: false }
-    const ends = await lockEndsOfRecurring(tx, MAX_ENDS)
+    const done: ChainDelivered = { ends: 0, ready: [], asked: [], hasMore: false, wasHeld: false, behind: null }
+    const ends = await lockEndsOfRecurring(tx, MAX_ENDS, behind)
+    done.hasMore = behind !== null || ends.length === MAX_ENDS
     if (ends.length === 0) return done
     await tx.setLockTimeout(LOCK_TIMEOUT_MS)
     const pairs = await pairsOf(tx, ends)
-    for (const { end, edge } of pairs) await follow(tx, deps, { end, edge, now, done })
-    await deleteEnds(tx, ends)
-    return { ...done, ends: ends.length, hasMore: ends.length === MAX_ENDS }
+    const elsewhere = await holdChains(tx, new Set(pairs.map(({ edge }) => edge.child)))
+    const open = new Set<End>()
+    for (const { end, edge } of pairs) {
+      if (elsewhere.has(edge.child)) open.add(end)
+      else await follow(tx, deps, { end, edge, now, done })
+    }
+    const told = ends.filter((end) => !open.has(end))
+    await deleteEnds(tx, told)
+    done.ends = told.length
+    done.wasHeld = open.size > 0
+    done.behind = ends.length === MAX_ENDS ? (ends.at(-1) as End) : null
+    return done
   })
 }
 
-/** What is to be told to whom, in the order of the jobs that are told: that is the order in which their timers are taken. */
+/** What is to be told to whom: each job of the times before, in their order. */
 async function pairsOf(tx: Transaction, ends: readonly End[]): Promise<{ end: End; edge: Edge }[]> {
   const edges = await readOpenEdges(tx, [...new Set(ends.map(({ jobId }) => jobId))], MAX_ENDS * MAX_CHILDREN)
   const pairs = ends.flatMap((end) => edges.filter(({ parent }) => parent === end.jobId).map((edge) => ({ end, edge })))

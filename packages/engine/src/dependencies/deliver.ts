@@ -1,7 +1,7 @@
 import { CHILD_KIND, meaningOf, ON_PARENT_FAILURE } from '../job/after.ts'
 import { shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME } from '../job/states.ts'
-import type { Charged, Turns } from '../ready/turn.ts'
+import type { Turns } from '../ready/turn.ts'
 import type { MadeReady } from '../ready/wake-waiting.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Database, Transaction } from '../store/database.ts'
@@ -11,12 +11,13 @@ import {
   type EndedChild,
   endChildren,
   lockCanceled,
-  lockChildren,
   lookAtChildren,
   releaseChildren,
 } from './children.sql.ts'
-import { deleteEdges, EDGE_STATE, type Edge, markEdges, readOpenEdges } from './edges.sql.ts'
-import { deleteEnds, type End, lockEndsOfOneOffs } from './outbox.sql.ts'
+import { EDGE_STATE, markEdges } from './edges.sql.ts'
+import { forgetTold } from './forget-told.sql.ts'
+import { type HeldChild, type HeldEdge, holdChildren } from './hold-children.sql.ts'
+import { type Behind, type End, type HeldEnd, lockEndsOfOneOffs } from './outbox.sql.ts'
 
 export interface DeliverDeps {
   db: Database
@@ -32,6 +33,8 @@ export interface Delivered {
   hasMore: boolean
   /** Somebody holds a child: its parent's end stays for another time. */
   wasHeld: boolean
+  /** Where to look next; null: from the first on. */
+  behind: Behind
 }
 
 /** In one transaction; the rest of a parent with more children comes with the next. */
@@ -41,46 +44,49 @@ const LOCK_TIMEOUT_MS = 200
 
 /** What becomes of the edges and children of some ends. */
 interface Plan {
-  gone: Edge[]
-  broken: Edge[]
-  canceled: Edge[]
+  gone: HeldEdge[]
+  broken: HeldEdge[]
+  canceled: HeldEdge[]
   /** Batch edges stay with the way in which the job ended, unless it succeeded: it may be opened again. */
-  counted: { edge: Edge; outcome: number }[]
+  counted: { edge: HeldEdge; outcome: number }[]
   ended: Map<string, EndedChild>
-  /** Children of which an edge went. */
-  freed: Map<string, Child>
+  /** Children that are held and of which edges go, with the number of those. */
+  freed: Map<string, number>
 }
 
 /**
  * Tells the children of one-offs that have ended, a bounded number at a time, in one transaction: it takes rows of the outbox,
- * then the children in order, **then** changes the edges, and **then**, in a statement that sees what others have committed
- * before the child was theirs, makes those ready that wait for nobody any more. So two parents that end at the same moment wake
- * their child once, whoever delivers what; and if this fails anywhere, nothing of it has happened and the rows are still there.
+ * then the children in order, **then** removes the edges in a statement that sees what others have committed before the child was
+ * held, and makes those ready that wait for nobody any more. So two parents that end at the same moment wake their child once,
+ * whoever delivers what; and if this fails anywhere, nothing of it has happened and the rows are still there.
  *
  * A child that somebody else holds is passed over, and the ends that concern it stay in the outbox.
  */
-export function deliver(deps: DeliverDeps, { now, limit }: { now: Instant; limit: number }): Promise<Delivered> {
+export function deliver(
+  deps: DeliverDeps,
+  { now, limit, behind = null }: { now: Instant; limit: number; behind?: Behind },
+): Promise<Delivered> {
   return deps.db.transaction(async (tx) => {
-    const ends = await lockEndsOfOneOffs(tx, limit)
-    if (ends.length === 0) return { ends: 0, ready: [], hasMore: false, wasHeld: false }
-    const edges = await readOpenEdges(tx, [...new Set(ends.map(({ jobId }) => jobId))], MAX_EDGES)
-    const byParent = new Map(ends.map((end) => [end.jobId, end]))
-    const children = childrenOf(edges)
-    const locked = await lockChildren(tx, children)
-    const missing = children.filter(({ jobId }) => !locked.has(jobId))
-    const held = missing.length === 0 ? NONE : await lookAtChildren(tx, missing)
-    const within = edges.filter(({ child }) => !held.has(child))
-    const reopened = await plan(tx, within, byParent, { locked, missing })
-    const told = await carryOut(tx, reopened.plan, { locked, turns: deps.turns, now })
+    const ends = await lockEndsOfOneOffs(tx, limit, behind)
+    const hasMore = behind !== null || ends.length === limit
+    if (ends.length === 0) return { ends: 0, ready: [], hasMore, wasHeld: false, behind: null }
+    const edges = await holdChildren(tx, [...new Set(ends.map(({ jobId }) => jobId))], MAX_EDGES)
+    const { locked, missing } = childrenOf(edges)
+    const elsewhere = missing.length === 0 ? NONE : await lookAtChildren(tx, missing)
+    const within = edges.filter(({ child }) => !elsewhere.has(child))
+    const made = await plan(tx, within, new Map(ends.map((end) => [end.jobId, end])), { locked, missing })
+    const open = new Set(
+      edges.filter(({ child }) => elsewhere.has(child) || made.held.has(child)).map(({ parent }) => parent),
+    )
     const isWhole = edges.length < MAX_EDGES
-    const open = new Set(edges.filter(({ child }) => held.has(child) || reopened.held.has(child)).map((e) => e.parent))
     const done = isWhole ? ends.filter(({ jobId }) => !open.has(jobId)) : []
-    await deleteEnds(tx, done)
+    const told = await carryOut(tx, made.plan, { locked, done, turns: deps.turns, now })
     return {
       ends: done.length,
       ready: told.ready,
-      hasMore: told.ends > 0 || !isWhole || ends.length === limit,
+      hasMore: hasMore || told.ends > 0 || !isWhole,
       wasHeld: open.size > 0,
+      behind: isWhole && ends.length === limit ? (ends.at(-1) as End) : null,
     }
   })
 }
@@ -89,12 +95,12 @@ const NONE: ReadonlySet<string> = new Set()
 
 async function plan(
   tx: Transaction,
-  edges: readonly Edge[],
+  edges: readonly HeldEdge[],
   ends: ReadonlyMap<string, End>,
-  { locked, missing }: { locked: ReadonlyMap<string, Charged>; missing: readonly Child[] },
+  { locked, missing }: Children,
 ): Promise<{ plan: Plan; held: ReadonlySet<string> }> {
   const made: Plan = { gone: [], broken: [], canceled: [], counted: [], ended: new Map(), freed: new Map() }
-  const afterTheirEnd: Edge[] = []
+  const afterTheirEnd: HeldEdge[] = []
   for (const edge of edges) {
     const end = ends.get(edge.parent) as End
     if (edge.kind === CHILD_KIND.batch) {
@@ -109,10 +115,9 @@ async function plan(
     if (meaning !== 'broken') made.gone.push(edge)
     else (edge.onFailure === ON_PARENT_FAILURE.block ? made.broken : made.canceled).push(edge)
     if (!locked.has(edge.child)) continue
-    const child = { jobId: edge.child, nominalAt: edge.childNominal as Instant }
-    if (meaning === 'satisfied') made.freed.set(edge.child, child)
+    if (meaning === 'satisfied') made.freed.set(edge.child, (made.freed.get(edge.child) ?? 0) + 1)
     else if (edge.onFailure !== ON_PARENT_FAILURE.block && !made.ended.has(edge.child))
-      made.ended.set(edge.child, { ...child, ...fateOf(end, meaning) })
+      made.ended.set(edge.child, { ...childOf(edge), ...fateOf(end, meaning) })
   }
   const held = afterTheirEnd.length === 0 ? NONE : await planGone(tx, made, afterTheirEnd, missing)
   return { plan: made, held }
@@ -126,7 +131,7 @@ async function plan(
 async function planGone(
   tx: Transaction,
   made: Plan,
-  edges: readonly Edge[],
+  edges: readonly HeldEdge[],
   missing: readonly Child[],
 ): Promise<ReadonlySet<string>> {
   await tx.setLockTimeout(LOCK_TIMEOUT_MS)
@@ -163,10 +168,9 @@ const VERBS: Readonly<Record<string, string>> = {
 async function carryOut(
   tx: Transaction,
   { gone, broken, canceled, counted, ended, freed }: Plan,
-  { locked, turns, now }: { locked: ReadonlyMap<string, Charged>; turns: Turns; now: Instant },
+  { locked, done, turns, now }: Pick<Children, 'locked'> & { done: readonly HeldEnd[]; turns: Turns; now: Instant },
 ): Promise<{ ready: MadeReady[]; ends: number }> {
   const isOver = ({ outcome }: { outcome: number }) => outcome === OUTCOME.succeeded
-  await deleteEdges(tx, [...gone, ...counted.filter(isOver).map(({ edge }) => edge)])
   await markEdges(tx, broken, EDGE_STATE.broken)
   await markEdges(tx, canceled, EDGE_STATE.canceled)
   const open = counted.filter((one) => !isOver(one))
@@ -177,21 +181,37 @@ async function carryOut(
       outcome,
     )
   let ends = await endChildren(tx, inLockOrder(ended.values()), now)
-  const mayGo = inLockOrder([...freed.values()].filter(({ jobId }) => !ended.has(jobId)))
-  const withTurns = mayGo.map((child) => ({ ...child, turn: turns.next(now, locked.get(child.jobId) as Charged) }))
+  for (const child of ended.keys()) freed.delete(child)
+  const edges = [...gone, ...counted.filter(isOver).map(({ edge }) => edge)]
+  const free = await forgetTold(tx, { edges, ends: done, going: freed })
+  // Only those are charged that become ready now.
+  const withTurns = free.map((jobId) => {
+    const child = locked.get(jobId) as HeldChild
+    return { jobId, place: child.place, turn: turns.next(now, child) }
+  })
   const ready = await releaseChildren(tx, withTurns, now)
   ends += await countInBatches(tx, countsOf(counted), now)
   return { ready, ends }
 }
 
-/** The runs that wait, each once and in lock order. */
-function childrenOf(edges: readonly Edge[]): Child[] {
-  const children = new Map<string, Child>()
-  for (const { child, childNominal, kind } of edges) {
-    if (kind === CHILD_KIND.one_off) children.set(child, { jobId: child, nominalAt: childNominal as Instant })
-  }
-  return inLockOrder(children.values())
+interface Children {
+  /** Those that wait and are held here. */
+  locked: ReadonlyMap<string, HeldChild>
+  /** Those that do not wait any more, or that somebody else holds; each once and in lock order. */
+  missing: readonly Child[]
 }
+
+function childrenOf(edges: readonly HeldEdge[]): Children {
+  const locked = new Map<string, HeldChild>()
+  const missing = new Map<string, Child>()
+  for (const edge of edges) {
+    if (edge.held !== null) locked.set(edge.child, edge.held)
+    else if (edge.kind === CHILD_KIND.one_off) missing.set(edge.child, childOf(edge))
+  }
+  return { locked, missing: inLockOrder(missing.values()) }
+}
+
+const childOf = ({ child, childNominal }: HeldEdge): Child => ({ jobId: child, nominalAt: childNominal as Instant })
 
 function countsOf(counted: Plan['counted']): Map<string, Counts> {
   const counts = new Map<string, Counts>()

@@ -4,6 +4,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { type DeliverDeps, deliver } from './deliver.ts'
 import { type ChainDeps, deliverChain } from './deliver-chain.ts'
+import { type Behind, hasEndsOfRecurring } from './outbox.sql.ts'
 
 export interface DelivererDeps extends DeliverDeps, ChainDeps {
   clock: Clock
@@ -13,8 +14,10 @@ export interface DelivererDeps extends DeliverDeps, ChainDeps {
   onCancel(jobId: string, nominalAt: number): void
 }
 
-const BATCH = 1_000
+/** So many that a statement is worth its while, and so few that the first children are at work while the next are told. */
+const BATCH = 250
 const LONGEST_WAIT_MS = 1_000
+const NOTHING = { ends: 0, hasMore: false, wasHeld: false }
 /** What somebody else holds is looked at again soon, not in a spin. */
 const HELD_PAUSE_MS = 20
 
@@ -26,6 +29,9 @@ const HELD_PAUSE_MS = 20
 export class Deliverer implements Step {
   readonly #deps: DelivererDeps
   #isNews = false
+  /** Up to where ends were looked at lately. */
+  #oneOffsBehind: Behind = null
+  #chainsBehind: Behind = null
 
   constructor(deps: DelivererDeps) {
     this.#deps = deps
@@ -65,14 +71,17 @@ export class Deliverer implements Step {
 
   async #deliverOneOffs() {
     const { clock, onReady } = this.#deps
-    const delivered = await deliver(this.#deps, { now: clock.now(), limit: BATCH })
+    const delivered = await deliver(this.#deps, { now: clock.now(), limit: BATCH, behind: this.#oneOffsBehind })
+    this.#oneOffsBehind = delivered.behind
     for (const run of delivered.ready) onReady(run)
     return delivered
   }
 
   async #deliverChains() {
     const { clock, onReady, onCancel } = this.#deps
-    const delivered = await deliverChain(this.#deps, clock.now())
+    if (!(await hasEndsOfRecurring(this.#deps.db))) return NOTHING
+    const delivered = await deliverChain(this.#deps, clock.now(), this.#chainsBehind)
+    this.#chainsBehind = delivered.behind
     for (const run of delivered.ready) onReady(run)
     for (const { jobId, nominalAt } of delivered.asked) onCancel(jobId, nominalAt)
     return delivered

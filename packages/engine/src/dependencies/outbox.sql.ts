@@ -1,6 +1,6 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { booleans, ids, instants, numbers } from '../store/arrays.ts'
+import { booleans, ids, instants, numbers, places } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -13,21 +13,23 @@ export interface End {
   outcome: number
 }
 
-/** What another node is just delivering is passed over. Ends of one-offs and of recurring jobs are delivered apart. */
+/** Held by this transaction: it lies where it does until the commit. */
+export interface HeldEnd extends End {
+  place: string
+}
+
+/**
+ * What another node is just delivering is passed over. Whoever looks again goes on behind what he saw last, so that ends which
+ * cannot be told yet keep no others from their turn. Ends of one-offs and of recurring jobs are delivered apart.
+ */
 const lockText = (isOneOff: boolean): string =>
-  `select o.job_id, o.nominal_at, o.number, o.outcome from belfry.outbox o where o.one_off = ${isOneOff}
+  `select o.job_id, o.nominal_at, o.number, o.outcome, o.ctid from belfry.outbox o
+   where o.one_off = ${isOneOff} and (o.shard, o.job_id, o.nominal_at, o.number) > ($2::smallint, $3::uuid, to_timestamp($4::float8 / 1000), $5::int)
    order by o.shard, o.job_id, o.nominal_at, o.number limit $1 for update skip locked`
 const LOCK_ONE_OFFS = statement('lock_ends_of_one_offs', lockText(true))
 const LOCK_RECURRING = statement('lock_ends_of_recurring', lockText(false))
 
-const DELETE = statement(
-  'delete_ends',
-  `with place as (
-     select o.ctid from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[]) as u (shard, job_id, nominal_at, number) cross join lateral (
-       select o.ctid from belfry.outbox o where /*shards o*/ o.shard = u.shard and o.job_id = u.job_id
-         and o.nominal_at = to_timestamp(u.nominal_at / 1000) and o.number = u.number limit 1) o
-   ) delete from belfry.outbox o where /*shards o*/ o.ctid = any (array(select p.ctid from place p))`,
-)
+const DELETE = statement('delete_ends', 'delete from belfry.outbox o where /*shards o*/ o.ctid = any ($1::tid[])')
 const PUT = statement(
   'put_ends',
   `insert into belfry.outbox (nominal_at, job_id, number, shard, outcome, one_off)
@@ -45,20 +47,41 @@ const TAKE_BACK = statement(
    ) h where o.shard = h.shard and o.job_id = h.job_id and o.nominal_at = h.nominal_at and o.number = h.number`,
 )
 
-type Row = [string, Instant, number, number]
-const endOf = ([jobId, nominalAt, number, outcome]: Row): End => ({ jobId, nominalAt, number, outcome })
+type Row = [string, Instant, number, number, string]
+const heldOf = ([jobId, nominalAt, number, outcome, place]: Row): HeldEnd => ({
+  ...{ jobId, nominalAt, number, outcome, place },
+})
 
-export async function lockEndsOfOneOffs(tx: Queryable, limit: number): Promise<End[]> {
-  return (await tx.query<Row>(LOCK_ONE_OFFS, [limit])).map(endOf)
+const HAS_RECURRING = statement(
+  'has_ends_of_recurring',
+  'select exists (select from belfry.outbox o where not o.one_off)',
+)
+
+/** Without a transaction: mostly there are none. */
+export async function hasEndsOfRecurring(db: Queryable): Promise<boolean> {
+  return (await db.query<[boolean]>(HAS_RECURRING, []))[0]?.[0] === true
 }
 
-export async function lockEndsOfRecurring(tx: Queryable, limit: number): Promise<End[]> {
-  return (await tx.query<Row>(LOCK_RECURRING, [limit])).map(endOf)
+/** Where to go on: behind this end; null: from the first on. */
+export type Behind = Pick<End, 'jobId' | 'nominalAt' | 'number'> | null
+
+const BEFORE_ALL = [-1, '00000000-0000-0000-0000-000000000000', 0, 0]
+
+const valuesOf = (limit: number, behind: Behind): unknown[] =>
+  behind === null
+    ? [limit, ...BEFORE_ALL]
+    : [limit, shardOfJob(behind.jobId), behind.jobId, behind.nominalAt, behind.number]
+
+export async function lockEndsOfOneOffs(tx: Queryable, limit: number, behind: Behind): Promise<HeldEnd[]> {
+  return (await tx.query<Row>(LOCK_ONE_OFFS, valuesOf(limit, behind))).map(heldOf)
 }
 
-/** Of those that this transaction has locked: everybody has been told. */
-export async function deleteEnds(tx: Queryable, ends: readonly End[]): Promise<void> {
-  if (ends.length > 0) await tx.execute(DELETE, endArrays(ends))
+export async function lockEndsOfRecurring(tx: Queryable, limit: number, behind: Behind): Promise<HeldEnd[]> {
+  return (await tx.query<Row>(LOCK_RECURRING, valuesOf(limit, behind))).map(heldOf)
+}
+
+export async function deleteEnds(tx: Queryable, ends: readonly HeldEnd[]): Promise<void> {
+  if (ends.length > 0) await tx.execute(DELETE, [places(ends)])
 }
 
 /** Ends of one-offs that happened before somebody began to wait for them. */

@@ -8,9 +8,11 @@ import { createdAtOf } from '../job/ids.ts'
 import { OUTCOME, OVERLAP, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { whileSending } from '../store/while-sending.ts'
 import { NEVER_DUE } from '../timers/lock-timer.sql.ts'
 import type { JobGraph } from './job-graph.ts'
 import { Misplaced } from './misplaced.ts'
+import type { NewOneOff, Sending } from './put-jobs.sql.ts'
 import type { Prepared } from './put-prepared.ts'
 import { overlapOfChain } from './understand-after.ts'
 
@@ -22,6 +24,9 @@ export interface CallLinks {
 
 type Kind = 'one_off' | 'recurring'
 
+/** Whose edges are made while the database is at work on those before. */
+const JOBS_AT_A_TIME = 1_000
+
 /**
  * Ties the jobs of a call to those that they wait for, in the transaction that is about to insert them. The rows of parents that
  * are there already are marked and held; jobs that wait are born so; and parents that have ended are put into the outbox, as if
@@ -31,7 +36,7 @@ export async function linkJobs(
   tx: Queryable,
   prepared: readonly Prepared[],
   links: CallLinks,
-  { idOf, now }: { idOf(item: Prepared): string | null; now: Instant },
+  { idOf, now, sending: how }: { idOf(item: Prepared): string | null; now: Instant; sending: Sending },
 ): Promise<boolean> {
   const call = new Call(prepared, links, idOf)
   const outside = call.outside()
@@ -42,8 +47,8 @@ export async function linkJobs(
     recurring: outside.filter((jobId) => found.get(jobId)?.isRecurring),
   })
   call.mustBeKnown(new Set(forgotten))
-  call.mark(now)
-  await insertEdges(tx, call.edges)
+  const sending = call.isAllFresh ? how : 'again'
+  await whileSending(call.link(now), (edges) => insertEdges(tx, edges, sending))
   await putEnds(tx, [...ends, ...forgotten.map(endedLongAgo)])
   if (links.batch) await insertBatch(tx, call.batchRow(links.batch), now)
   return ends.length + forgotten.length > 0
@@ -58,20 +63,23 @@ const endedLongAgo = (jobId: string): End => ({
 })
 
 class Call {
-  readonly edges: NewEdge[] = []
+  readonly isAllFresh: boolean
   readonly #prepared: readonly Prepared[]
   readonly #links: CallLinks
   readonly #ids: readonly string[]
   readonly #isFresh: readonly boolean[]
   readonly #kinds: Kind[] = []
   readonly #parentIds: (readonly string[])[] = []
-  readonly #awaited = new Set<string>()
+  /** How many of its jobs the batch counts. */
+  #counted = 0
 
   constructor(prepared: readonly Prepared[], links: CallLinks, idOf: (item: Prepared) => string | null) {
     this.#prepared = prepared
     this.#links = links
-    this.#ids = prepared.map((item) => idOf(item) ?? item.job.jobId)
-    this.#isFresh = prepared.map((item) => idOf(item) === null)
+    const answers = prepared.map(idOf)
+    this.#ids = prepared.map(({ job }, i) => answers[i] ?? job.jobId)
+    this.#isFresh = answers.map((answer) => answer === null)
+    this.isAllFresh = !this.#isFresh.includes(false)
   }
 
   /** Jobs that somebody of the call waits for and that are there already. */
@@ -134,51 +142,67 @@ class Call {
     })
   }
 
-  /** Gives the jobs that wait, and those that are waited for, the form in which they are born. */
-  mark(now: Instant): void {
-    const { batch } = this.#links
-    this.#prepared.forEach((item, i) => {
-      if (this.#isFresh[i]) this.#linkOne(item, i, now)
-      if (batch && !this.#closesBatch(i)) this.#wait(this.#ids[i] as string, batch.id, item.job.tenantId, BATCH)
+  /**
+   * Gives the jobs that wait, and those that are waited for, the form in which they are born. Answers their edges, a bounded number
+   * of jobs at a time.
+   */
+  *link(now: Instant): Generator<NewEdge[]> {
+    const awaited = new Set<string>()
+    this.#prepared.forEach((_, i) => {
+      if (this.#isFresh[i]) for (const parent of this.#parents(i)) awaited.add(parent)
     })
-    this.#prepared.forEach(({ job }, i) => {
-      if (!this.#isFresh[i]) return
-      job.hasDependents = this.#awaited.has(job.jobId)
-    })
+    for (let from = 0; from < this.#prepared.length; from += JOBS_AT_A_TIME) {
+      const edges: NewEdge[] = []
+      const to = Math.min(this.#prepared.length, from + JOBS_AT_A_TIME)
+      for (let i = from; i < to; i++) {
+        const item = this.#prepared[i] as Prepared
+        const isCounted = this.#links.batch !== null && !this.#closesBatch(i)
+        if (this.#isFresh[i]) this.#linkOne(item, i, { now, edges })
+        if (isCounted) edges.push(this.#countedEdge(i, item.job.tenantId))
+        if (this.#isFresh[i]) item.job.hasDependents = isCounted || awaited.has(item.job.jobId)
+      }
+      yield edges
+    }
   }
 
-  #linkOne(item: Prepared, i: number, now: Instant): void {
-    const { batch } = this.#links
+  #countedEdge(i: number, tenantId: number): NewEdge {
+    this.#counted++
+    return { parent: this.#ids[i] as string, child: this.#links.batch?.id as string, tenantId, ...BATCH }
+  }
+
+  #linkOne(item: Prepared, i: number, { now, edges }: { now: Instant; edges: NewEdge[] }): void {
     const { definition } = item.understood
     const { job } = item
     const { after } = definition
-    if (batch && !this.#closesBatch(i)) definition.batchId = batch.id
+    if (this.#links.batch !== null && !this.#closesBatch(i)) definition.batchId = this.#links.batch.id
     if (after !== undefined) {
       const parents = this.#parents(i)
-      definition.after = { ...after, jobs: parents, ...this.#refsOf(i) }
+      job.definitionJson = withAfter(job.definitionJson, definition, { ...after, jobs: parents }, this.#refsOf(i))
       const isChain = this.#kinds[i] === 'recurring'
-      const terms = { wanted: wantedOf(after), onFailure: onFailureOf(after) }
+      const [wanted, onFailure] = [wantedOf(after), onFailureOf(after)]
       const kind = isChain ? CHILD_KIND.chain : CHILD_KIND.one_off
+      const childNominal = isChain ? null : now
+      const { jobId: child, tenantId } = job
       for (const parent of after.batch === undefined ? parents : [after.batch])
-        this.#wait(parent, job.jobId, job.tenantId, { ...terms, kind, childNominal: isChain ? null : now })
-      item.job = isChain
-        ? chainOf(item)
-        : { ...job, kind: 'immediate', dueAt: now, turn: 0, hasDependents: false, state: RUN_STATE.dependent }
+        edges.push({ parent, child, tenantId, kind, childNominal, wanted, onFailure })
+      if (isChain || job.kind === 'recurring') item.job = chainOf(item)
+      else becomeDependent(job, now)
     }
-    if (after !== undefined || definition.batchId !== undefined)
-      item.job.definitionJson = definitionWith(item.understood.definitionJson, definition)
-  }
-
-  #wait(parent: string, child: string, tenantId: number, terms: Omit<NewEdge, 'parent' | 'child' | 'tenantId'>): void {
-    this.#awaited.add(parent)
-    this.edges.push({ parent, child, tenantId, ...terms })
+    if (definition.batchId !== undefined)
+      item.job.definitionJson = `${item.job.definitionJson.slice(0, -1)},"batchId":"${definition.batchId}"}`
   }
 
   batchRow({ id, name, createdBy }: NonNullable<CallLinks['batch']>) {
     const closing = this.#prepared.findIndex((_, i) => this.#closesBatch(i))
-    const total = this.edges.filter(({ child }) => child === id).length
     const tenantId = this.#prepared[0]?.job.tenantId ?? 0
-    return { id, name, createdBy, tenantId, total, onFinish: closing === -1 ? null : (this.#ids[closing] as string) }
+    return {
+      id,
+      name,
+      createdBy,
+      tenantId,
+      total: this.#counted,
+      onFinish: closing === -1 ? null : (this.#ids[closing] as string),
+    }
   }
 
   /** Ids, each once: two names may turn out to be the same job. */
@@ -191,14 +215,15 @@ class Call {
     return found
   }
 
-  #refsOf(i: number): Pick<After, 'refs'> {
-    const refs: Record<string, string> = {}
+  /** The local names of its parents, by id, as they are stored. */
+  #refsOf(i: number): string {
+    let refs = ''
     for (const name of this.#links.graph?.parentsOf[i] ?? []) {
       if (typeof name !== 'number') continue
       const ref = this.#prepared[name]?.understood.ref
-      if (ref != null) refs[this.#ids[name] as string] = ref
+      if (ref != null) refs += `${refs === '' ? '' : ','}"${this.#ids[name]}":${JSON.stringify(ref)}`
     }
-    return Object.keys(refs).length === 0 ? {} : { refs }
+    return refs
   }
 
   #closesBatch(i: number): boolean {
@@ -206,10 +231,26 @@ class Call {
   }
 }
 
-/** Not from the object: its payload is the caller's, and what is stored was judged as text. */
-function definitionWith(json: string, { after, batchId }: Pick<Definition, 'after' | 'batchId'>): string {
-  const stored = JSON.parse(json) as Definition
-  return JSON.stringify({ ...stored, ...(after && { after }), ...(batchId && { batchId }) })
+/**
+ * The stored text with what the job waits for, whose names have become ids. Not from the object: its payload is the caller's, and
+ * what is stored was judged as text. There a queue stands first, and then what the call said, if it said it.
+ */
+function withAfter(json: string, definition: Definition, after: After, refs: string): string {
+  const head = `{"queue":${JSON.stringify(definition.queue)}`
+  const said = `,"after":${JSON.stringify(definition.after)}`
+  definition.after = after
+  const text = JSON.stringify(after)
+  const stored = `,"after":${refs === '' ? text : `${text.slice(0, -1)},"refs":{${refs}}}`}`
+  const rest = json.slice(head.length)
+  return head + stored + (rest.startsWith(said) ? rest.slice(said.length) : rest)
+}
+
+/** Changed, not copied: a call may have ten thousand. */
+function becomeDependent(job: NewOneOff, now: Instant): void {
+  job.kind = 'immediate'
+  job.dueAt = now
+  job.turn = 0
+  job.state = RUN_STATE.dependent
 }
 
 const RECURRING_AMONG_ONE_OFFS =

@@ -193,27 +193,17 @@ const oneOffValues = (jobs: readonly NewOneOff[], now: Instant): unknown[] => [
   ),
 ]
 
-/** Each put answers how many it made: fewer than it was given if some were there already, or their tenant is gone. */
-export function putImmediate(
-  db: Queryable,
-  jobs: readonly NewOneOff[],
-  now: Instant,
-  sending: Sending = 'again',
-): Promise<number> {
-  return put(db, PUT_IMMEDIATE[sending], jobs, oneOffValues(jobs, now))
-}
+/** Jobs as they will be sent. Answers how many it made: fewer if some were there already, or their tenant is gone. */
+export type PutJobs = (db: Queryable) => Promise<number>
 
-export function putDelayed(
-  db: Queryable,
-  jobs: readonly NewOneOff[],
-  now: Instant,
-  sending: Sending = 'again',
-): Promise<number> {
-  return put(db, PUT_DELAYED[sending], jobs, oneOffValues(jobs, now))
-}
+export const putImmediate = (jobs: readonly NewOneOff[], now: Instant, sending: Sending = 'again'): PutJobs =>
+  put(PUT_IMMEDIATE[sending], jobs, oneOffValues(jobs, now))
 
-export function putRecurring(db: Queryable, jobs: readonly NewRecurring[], now: Instant): Promise<number> {
-  return put(db, PUT_RECURRING, jobs, [
+export const putDelayed = (jobs: readonly NewOneOff[], now: Instant, sending: Sending = 'again'): PutJobs =>
+  put(PUT_DELAYED[sending], jobs, oneOffValues(jobs, now))
+
+export const putRecurring = (jobs: readonly NewRecurring[], now: Instant): PutJobs =>
+  put(PUT_RECURRING, jobs, [
     ...commonArrays(jobs),
     instants(jobs.map((job) => job.dueAt)),
     instants(jobs.map((job) => job.nominalAt)),
@@ -226,11 +216,11 @@ export function putRecurring(db: Queryable, jobs: readonly NewRecurring[], now: 
     fairnessKeys(jobs),
     awaited(jobs),
   ])
-}
 
-function put(db: Queryable, puts: Puts, jobs: readonly NewJob[], values: readonly unknown[]): Promise<number> {
-  if (jobs.every((job) => job.tenantId === DEFAULT_TENANT_ID)) return db.execute(puts.ofDefault, values)
-  return db.execute(puts.ofTenants, [...values, tenantsOf(jobs)])
+function put(puts: Puts, jobs: readonly NewJob[], values: readonly unknown[]): PutJobs {
+  if (jobs.every((job) => job.tenantId === DEFAULT_TENANT_ID)) return (db) => db.execute(puts.ofDefault, values)
+  const ofTenants = [...values, tenantsOf(jobs)]
+  return (db) => db.execute(puts.ofTenants, ofTenants)
 }
 
 /** Which of the tenants of these jobs are there, and stay. */

@@ -68,7 +68,7 @@ async function link(
     links.batch.id = known
     return true
   }
-  if (await linkJobs(tx, prepared, links, { idOf, now: terms.now })) terms.onTold()
+  if (await linkJobs(tx, prepared, links, { idOf, now: terms.now, sending: terms.sending })) terms.onTold()
   return false
 }
 

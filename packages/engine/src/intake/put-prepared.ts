@@ -4,11 +4,13 @@ import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { noTenant } from '../shards/registry.sql.ts'
 import type { Database, Queryable } from '../store/database.ts'
+import { whileSending } from '../store/while-sending.ts'
 import type { Key } from './keys.sql.ts'
 import {
   livingTenants,
   type NewOneOff,
   type NewRecurring,
+  type PutJobs,
   putDelayed,
   putImmediate,
   putRecurring,
@@ -91,6 +93,16 @@ async function putJobs(
   sending: Sending,
 ): Promise<ReadonlySet<number>> {
   let made = 0
+  await whileSending(putsOf(prepared, now, sending), async (put) => {
+    made += await put(db)
+  })
+  if (made === prepared.length) return NONE
+  const jobs = prepared.map(({ job }) => job)
+  const living = await livingTenants(db, jobs)
+  return new Set(jobs.map(({ tenantId }) => tenantId).filter((tenantId) => !living.has(tenantId)))
+}
+
+function* putsOf(prepared: readonly Prepared[], now: Instant, sending: Sending): Generator<PutJobs> {
   for (const chunk of chunksOf(prepared)) {
     const immediate: NewOneOff[] = []
     const delayed: NewOneOff[] = []
@@ -100,14 +112,10 @@ async function putJobs(
       else if (job.kind === 'delayed') delayed.push(job)
       else immediate.push(job)
     }
-    if (immediate.length > 0) made += await putImmediate(db, immediate, now, sending)
-    if (delayed.length > 0) made += await putDelayed(db, delayed, now, sending)
-    if (recurring.length > 0) made += await putRecurring(db, recurring, now)
+    if (immediate.length > 0) yield putImmediate(immediate, now, sending)
+    if (delayed.length > 0) yield putDelayed(delayed, now, sending)
+    if (recurring.length > 0) yield putRecurring(recurring, now)
   }
-  if (made === prepared.length) return NONE
-  const jobs = prepared.map(({ job }) => job)
-  const living = await livingTenants(db, jobs)
-  return new Set(jobs.map(({ tenantId }) => tenantId).filter((tenantId) => !living.has(tenantId)))
 }
 
 /** For calls that are done as a whole: puts all of them, or throws. */

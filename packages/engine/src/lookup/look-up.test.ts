@@ -42,12 +42,12 @@ async function setup() {
   })
   const delayed = async (at = LATER) => {
     const jobId = newJobId(SHARD, NOW, systemRandom)
-    await putDelayed(db, [{ ...job(jobId), kind: 'delayed', dueAt: at, turn: null }], NOW)
+    await putDelayed([{ ...job(jobId), kind: 'delayed', dueAt: at, turn: null }], NOW)(db)
     return jobId
   }
   const immediate = async () => {
     const jobId = newJobId(SHARD, NOW, systemRandom)
-    await putImmediate(db, [{ ...job(jobId), kind: 'immediate', dueAt: NOW, turn: 1 }], NOW)
+    await putImmediate([{ ...job(jobId), kind: 'immediate', dueAt: NOW, turn: 1 }], NOW)(db)
     return jobId
   }
   const recurring = async () => {
@@ -63,7 +63,7 @@ async function setup() {
       maxRuns: null,
     }
     const definitionJson = JSON.stringify({ queue: 'emails', schedule })
-    await putRecurring(db, [{ ...job(jobId), name: 'digest', definitionJson, ...cron }], NOW)
+    await putRecurring([{ ...job(jobId), name: 'digest', definitionJson, ...cron }], NOW)(db)
     return { jobId, schedule }
   }
   const lease = (jobId: string, attempt: number) =>

@@ -40,7 +40,7 @@ async function setup() {
     const numbers = { tenantId: 1, queueId: 1, timeoutMs: 60_000, priority: 5, delivery: 0, state: RUN_STATE.ready }
     const rare = { limitKey: null, fairnessKey: null, hasDependents: false }
     const job = { shard: SHARD, jobId, ...numbers, ...rare, name: null, definitionJson: '{"queue":"emails"}' }
-    await putDelayed(mover, [{ ...job, kind: 'delayed', dueAt: LATER, turn: null }], NOW)
+    await putDelayed([{ ...job, kind: 'delayed', dueAt: LATER, turn: null }], NOW)(mover)
     return jobId
   }
   /** Out of its timer and into the hands of holder 9, in one statement. */

@@ -12,6 +12,10 @@ export const numbers = (values: readonly (number | string | null)[]): string => 
 
 export const ids = (values: readonly string[]): string => `{${values.join(',')}}`
 
+/** Where rows lie, as the database said it. */
+export const places = (rows: readonly { place: string }[]): string =>
+  `{${rows.map(({ place }) => `"${place}"`).join(',')}}`
+
 export const instants = (values: readonly (Instant | null)[]): string => numbers(values)
 
 export const booleans = (values: readonly boolean[]): string =>

@@ -8,9 +8,12 @@ import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
 import { Recaller } from '../../src/attempts/recaller.sql.ts'
 import { LimitSweep } from '../../src/concurrency/limit-sweep.sql.ts'
 import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
-import { endChildren, lockChildren, releaseChildren } from '../../src/dependencies/children.sql.ts'
+import { holdChains } from '../../src/dependencies/chain.sql.ts'
+import { endChildren } from '../../src/dependencies/children.sql.ts'
 import { deleteEdges, markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
-import { deleteEnds, lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
+import { forgetTold } from '../../src/dependencies/forget-told.sql.ts'
+import { holdChildren } from '../../src/dependencies/hold-children.sql.ts'
+import { lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
 import { readLiving } from '../../src/intake/unique-keys.sql.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
@@ -52,6 +55,9 @@ const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
 const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outcome: OUTCOME.succeeded }))
 const pairs = jobIds.map((parent, i) => ({ parent, child: jobIds[BATCH - 1 - i] as string }))
+const edges = pairs.map((pair, i) => ({
+  ...{ ...pair, place: `(0,${i + 1})`, held: null, kind: 0, childNominal: START, wanted: 0, onFailure: 0 },
+}))
 
 const keys = jobIds.map((_, i) => ({
   ...{ shard: i % SHARDS, key: String(i), maxRunning: 1, rateCount: null, ratePeriodMs: null },
@@ -303,22 +309,17 @@ export const HOT: Record<string, Hot> = {
       'jobs_with_start_deadline',
     ],
   },
-  'lock ends': { send: (db) => lockEndsOfOneOffs(db, 1_000), by: ['outbox_pkey'] },
-  'delete ends': { send: (db) => deleteEnds(db, outbox), by: ['outbox_pkey'] },
+  'lock ends': { send: (db) => lockEndsOfOneOffs(db, 1_000, null), by: ['outbox_pkey'] },
   'take back ends': { send: (db) => takeBackEnds(db, outbox), by: ['outbox_pkey'] },
   'read edges': { send: (db) => readOpenEdges(db, jobIds, 10_000), by: ['edges_pkey'] },
   'delete edges': { send: (db) => deleteEdges(db, pairs), by: ['edges_pkey'] },
   'mark edges': { send: (db) => markEdges(db, pairs, 1), by: ['edges_pkey'] },
-  'lock children': { send: (db) => lockChildren(db, outbox), by: ['runs_pkey'] },
-  'release children': {
-    send: (db) =>
-      releaseChildren(
-        db,
-        outbox.map((child, turn) => ({ ...child, turn })),
-        START,
-      ),
-    by: ['runs_pkey', 'edges_by_child'],
+  'hold children': { send: (db) => holdChildren(db, jobIds, 10_000), by: ['edges_pkey', 'runs_pkey'] },
+  'forget what was told': {
+    send: (db) => forgetTold(db, { edges, ends: [], going: new Map(jobIds.map((jobId) => [jobId, 1])) }),
+    by: ['edges_by_child'],
   },
+  'hold timers of chains': { send: (db) => holdChains(db, jobIds), by: ['timers_pkey'] },
   'end children': {
     send: (db) =>
       endChildren(

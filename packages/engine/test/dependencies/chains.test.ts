@@ -40,6 +40,21 @@ test('two parents with one nominal time make one run, when the last of them has 
   expect(skips.map(({ from, reason }) => [from.toISOString().slice(11, 16), reason])).toEqual([['00:02', 8]])
 })
 
+test('a follower that somebody holds is told later, and keeps nobody else waiting', async () => {
+  const t = await setupChain()
+  const ids = await t.create(job('a', every(1)), job('held', after('a')), job('b', every(1)), job('free', after('b')))
+  const client = await t.pool.connect()
+  await client.query('begin')
+  await client.query('select from timers where job_id = $1 for update', [ids.held])
+  await t.kit.pass(MINUTE)
+  expect(t.seen().sort()).toEqual(['a', 'b', 'free'])
+  await client.query('commit')
+  client.release()
+  await t.kit.settle()
+  expect(t.seen()).toContain('held')
+  expect(await t.query('select from outbox')).toEqual([])
+})
+
 test('a run of the parent that is retried and succeeds is followed after all', async () => {
   const t = await setupChain()
   t.fails('a')

@@ -68,6 +68,39 @@ test('a child that somebody holds is told later, and its parent’s other childr
   expect(await t.stateOf(ids.held)).toBe(READY)
 })
 
+test('children that somebody holds, however many, keep no others from being told', async () => {
+  const t = await setupRace()
+  const families = 251
+  const call = Array.from({ length: families }, (_, i) => [job(`a${i}`), job(`b${i}`, after(`a${i}`))])
+  await t.create(...call.flat())
+  while ((await t.query('select from outbox')).length < families) await t.perform()
+  const client = await t.pool.connect()
+  await client.query('begin')
+  await client.query(
+    `select from runs where job_id in (
+       select e.child from (select job_id from outbox order by shard, job_id limit ${families - 1}) o join edges e on e.parent = o.job_id) for update`,
+  )
+  for (let i = 0; i < 3; i++) await t.kit.deliver()
+  expect(await t.query('select from outbox')).toHaveLength(families - 1)
+  expect(await t.query('select from runs where state = 0')).toHaveLength(1)
+  await client.query('commit')
+  client.release()
+  await t.kit.deliver()
+  expect(await t.query('select from runs where state = 0')).toHaveLength(families)
+})
+
+test('a child is charged when it becomes ready, not each time a parent has ended', async () => {
+  const t = await setupRace()
+  const ids = await t.create(job('a'), job('b'), job('c', after('a', 'b')))
+  await t.perform()
+  await t.perform()
+  let charged = 0
+  const turns = { next: () => ++charged } as unknown as Turns
+  while ((await t.query('select from outbox')).length > 0)
+    await deliver({ db: t.db, turns }, { now: t.kit.clock.now(), limit: 1 })
+  expect([charged, await t.stateOf(ids.c)]).toEqual([1, READY])
+})
+
 test('a child that is canceled while it is told ends once, and its edge goes', async () => {
   const t = await setupRace()
   const ids = await t.create(job('a'), job('b', after('a')))
