@@ -166,6 +166,34 @@ test('one level of priority is worth 30 s', async () => {
   expect(t.take(3).map((run) => run.tenant)).toEqual(['b', 'a', 'c'])
 })
 
+test('priority 0 starts within its bound beside priority 9 that never ends', async () => {
+  const t = await setup(equal('patient', 'busy'))
+  const stepMs = 10_000
+  const perStep = 100
+  const backlog = 100
+  /** There is always more than can be done until the next step. */
+  const fill = async () => {
+    const waiting = await t.query('select from runs where state = 0 and priority = 9')
+    await t.first.create('busy', Math.max(0, perStep + backlog - waiting.length), 9)
+  }
+  await fill()
+  await t.first.create('patient', 1, 0)
+  await t.first.serve(perStep)
+  let passedMs = 0
+  for (; passedMs < 600_000; passedMs += stepMs) {
+    await t.first.claim()
+    const served = t.take(t.started.length)
+    expect(served.length).toBeGreaterThanOrEqual(perStep)
+    if (countOf(served, 'patient') === 1) break
+    t.first.clock.advance(stepMs)
+    await t.first.pulse()
+    await fill()
+  }
+  // What was ready before it takes twenty seconds; and nine levels are worth 270 s, so it is not much earlier either.
+  expect(passedMs).toBeLessThanOrEqual(270_000 + ((perStep + backlog) / perStep) * stepMs)
+  expect(passedMs).toBeGreaterThanOrEqual(240_000)
+})
+
 test('a run that is tried again is not first for its age, nor behind the backlog', async () => {
   const t = await setup(equal('a', 'b'))
   await t.first.create('a', 300)
