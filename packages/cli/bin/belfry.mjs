@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=64
 // In a checkout the sources may be newer than the last build, or never built: then they are built first. Belfry then runs
 // in this very process, so that signals reach it.
 import { existsSync } from 'node:fs'
