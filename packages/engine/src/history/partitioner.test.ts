@@ -17,7 +17,7 @@ const HOUR = 3_600_000
 const NOW = Date.UTC(2026, 10, 15, 13, 30)
 
 async function setup({ schema }: { schema?: string } = {}) {
-  const database = await createDatabase(schema === undefined ? { fresh: true } : { migrations: [] })
+  const database = await createDatabase(schema === undefined ? {} : { migrations: [] })
   onTestFinished(() => database.drop())
   const connect = async () => {
     const client = new pg.Client(inject('postgres'))

@@ -16,7 +16,7 @@ function fewStops(mixed: MixedJobs): MixedJob[] {
     const timezone = ZONES[index % ZONES.length] as string
     for (;;) {
       const job = mixed.next(timezone === 'Australia/Lord_Howe' && round < 5 ? 'often' : 'seldom', timezone)
-      if (round > 2 && job.inSpan.filter((at) => !stops.has(at)).length > job.inSpan.length / 5) continue
+      if (round > 1 && job.inSpan.filter((at) => !stops.has(at)).length > job.inSpan.length / 8) continue
       for (const at of job.inSpan) stops.add(at)
       return job
     }
