@@ -415,6 +415,7 @@ create table receipts (
   shards       smallint[] storage external not null,
   priorities   smallint[] storage external not null,
   causes       smallint[] storage external not null,
+  limit_keys   bigint[] storage external,
   primary key (holder, tenant_id, queue_id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 create index receipts_by_end on receipts (lease_until);
@@ -509,6 +510,9 @@ create table limits (
   name           text not null,
   paused_by      text,
   pause_reason   text,
+  packed_by      bigint[] not null default '{}'::bigint[],
+  packed_jobs    uuid[] not null default '{}'::uuid[],
+  packed_times   timestamptz(3)[] not null default '{}'::timestamp with time zone[],
   primary key (shard, kind, key)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 create index limits_by_tenant on limits (tenant_id, kind, name);
@@ -604,6 +608,36 @@ create view packed_runs with (security_invoker=true) as
          OFFSET 0)) AND NOT (EXISTS ( SELECT
            FROM runs r
           WHERE r.shard = u.shard AND r.job_id = u.job_id AND r.nominal_at = u.nominal_at
+         OFFSET 0));
+
+create view held_slots with (security_invoker=true) as
+ SELECT r.shard,
+    r.limit_key,
+    r.job_id,
+    r.nominal_at,
+    r.leased_at,
+    NULL::bigint AS packed_by
+   FROM runs r
+  WHERE r.state = 1 AND r.limit_key IS NOT NULL
+UNION ALL
+ SELECT l.shard,
+    l.key AS limit_key,
+    u.job_id,
+    u.nominal_at,
+    c.leased_at,
+    u.holder AS packed_by
+   FROM limits l
+     CROSS JOIN LATERAL UNNEST(l.packed_by, l.packed_jobs, l.packed_times) u(holder, job_id, nominal_at)
+     CROSS JOIN LATERAL ( SELECT c_1.leased_at
+           FROM receipts c_1
+          WHERE c_1.holder = u.holder
+         LIMIT 1) c
+  WHERE l.kind = 0 AND NOT (EXISTS ( SELECT
+           FROM attempts a
+          WHERE a.shard = l.shard AND a.job_id = u.job_id AND a.nominal_at = u.nominal_at AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1
+         OFFSET 0)) AND NOT (EXISTS ( SELECT
+           FROM runs r
+          WHERE r.shard = l.shard AND r.job_id = u.job_id AND r.nominal_at = u.nominal_at
          OFFSET 0));
 
 CREATE OR REPLACE FUNCTION create_job(definition jsonb)

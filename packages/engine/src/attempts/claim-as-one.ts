@@ -4,7 +4,6 @@ import { recoverLeases } from '../leases/recover.sql.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { UnknownOutcome } from '../store/database.ts'
 import { type Claimed, claimRuns } from './claim.sql.ts'
-import { claimKeyed } from './claim-keyed.ts'
 import { claimFromLimited } from './claim-limited.sql.ts'
 import { claimLimited } from './claim-limited.ts'
 import type { Taken, Wanted } from './claimer.ts'
@@ -31,9 +30,9 @@ export async function claimAsOne(
   let taken: Taken
   try {
     if (delivery === 'keyed') {
-      taken = await takeKeyed(deps, queueId, wanted.limit, (tx, limit, effects) =>
-        claimKeyed(tx, { ...claim, limit }, effects),
-      )
+      const { levels, limit } = wanted
+      const places = Array(limit).fill({ holder, leaseUntil: claim.leaseUntil })
+      taken = await takeKeyed(deps, { queueId, now, levels, places })
     } else if (limited.has(queueId)) {
       taken = await claimLimited(deps, queueId, wanted.limit, (tx, limit) =>
         claimFromLimited(tx, { ...claim, delivery, limit }),

@@ -1,3 +1,6 @@
+import type { Candidate } from '../concurrency/admission.ts'
+import type { Rate } from '../concurrency/gcra.ts'
+import { limitsOf } from '../concurrency/shared-limits.sql.ts'
 import { LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { ids, instants, numbers } from '../store/arrays.ts'
@@ -15,7 +18,7 @@ const READY = `r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery >
 const OF_OTHER_KEYS = '(r.limit_key = any($5::bigint[])) is not true'
 /** Whoever does not hold the queue's limit takes nothing from a queue that has one, whatever its node knows. */
 const GUARD = `($6::boolean or not exists (select from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = $1))`
-const PICKED = 'r.ctid, r.shard, r.limit_key, r.nominal_at, r.job_id, r.attempt, r.turn, r.priority, r.one_off'
+const PICKED = 'r.ctid, r.shard, r.limit_key, r.nominal_at, r.job_id, r.attempt, r.turn, r.priority'
 const PICK = statement(
   'pick_keyed_runs',
   `select ${PICKED} from belfry.runs r
@@ -49,8 +52,9 @@ const LOCK = statement(
      where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key limit 1 for update skip locked) l`,
 )
 /**
- * To be sent after the keys are held: it sees what the last holder of each committed. Runs of paused queues keep nobody waiting,
- * nor do such that wait for another run of their job or for other jobs.
+ * To be sent after the keys are held: it sees what the last holder of each committed. Receipts list runs that have ended too: they
+ * are looked up in history only where there would not be room for all that is wanted otherwise. Runs of paused queues keep
+ * nobody waiting, nor do such that wait for another run of their job or for other jobs.
  */
 const COUNT = statement(
   'count_leased_of_keys',
@@ -58,12 +62,19 @@ const COUNT = statement(
      select array(select q.id from belfry.queues q where q.paused_at is not null) as queue_ids,
        exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}) as has_limited
    )
-   select leased.count::int, leased.asked::int, limited.nominal_at, alive.nominal_at
-   from paused cross join unnest($1::smallint[], $2::bigint[], $3::int[]) with ordinality as k (shard, key, max_running, n)
+   select case when listed.count = 0 or leased.count + listed.count + k.wanted <= coalesce(k.max_running, 0) then leased.count + listed.count else (
+       select count(*) from (
+         select from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key limit coalesce(k.max_running, 0)) h) end::int,
+     leased.asked::int, limited.nominal_at, alive.nominal_at
+   from paused cross join unnest($1::smallint[], $2::bigint[], $3::int[], $4::int[]) with ordinality as k (shard, key, max_running, wanted, n)
    cross join lateral (
      select count(*) as count, count(*) filter (where l.cancel_requested) as asked from (
        select r.cancel_requested from belfry.runs r
        where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased} limit coalesce(k.max_running, 0)) l) leased
+   cross join lateral (
+     select cardinality(l.packed_by) as count from belfry.limits l
+     where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key and k.max_running is not null
+     union all select 0 limit 1) listed
    left join lateral (
      select r.nominal_at from belfry.runs r
      where paused.has_limited and /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.limited}
@@ -135,16 +146,13 @@ const COSTS = statement(
    left join lateral (select s.definition from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
 )
 
-export interface PickedRun {
+export interface PickedRun extends Candidate {
   ctid: string
   shard: number
   key: string
-  nominalAt: Instant
   jobId: string
-  hasBegun: boolean
   turn: number
   priority: number
-  oneOff: boolean
 }
 
 interface KeyRef {
@@ -154,16 +162,17 @@ interface KeyRef {
 
 export interface LockedKey extends KeyRef {
   maxRunning: number | null
-  rateCount: number | null
-  ratePeriodMs: string | null
-  rateBurst: number | null
+  rate: Rate | null
   rateAt: number
   onLimit: number
   isPaused: boolean
   usedAt: Instant
 }
 
-type PickedRow = [string, number, string, Instant, string, number, string, number, boolean]
+type PickedRow = [
+  ...[ctid: string, shard: number, key: string, nominalAt: Instant, jobId: string, attempt: number, turn: string],
+  priority: number,
+]
 
 /** In order of turn, level by level from its watermark on, but for runs of some keys; rows that somebody else holds are passed over. */
 export async function pickKeyed(
@@ -196,11 +205,21 @@ export async function pickKeyed(
           numbers(exceptKeys),
           isQueueHeld,
         ])
-  const runs = rows.map(([ctid, shard, key, nominalAt, jobId, attempt, turn, priority, oneOff]) => ({
-    ...{ ctid, shard, key, nominalAt, jobId, hasBegun: attempt > 0, turn: Number(turn), priority, oneOff },
-  }))
+  const runs = rows.map(pickedOf)
   return levels.length === 1 ? runs : runs.sort((a, b) => a.turn - b.turn)
 }
+
+const pickedOf = (row: PickedRow): PickedRun => ({
+  ctid: row[0],
+  shard: row[1],
+  key: row[2],
+  nominalAt: row[3],
+  jobId: row[4],
+  hasBegun: row[5] > 0,
+  cost: 1,
+  turn: Number(row[6]),
+  priority: row[7],
+})
 
 const refArrays = (keys: readonly KeyRef[]): string[] => [
   numbers(keys.map(({ shard }) => shard)),
@@ -211,10 +230,11 @@ const refArrays = (keys: readonly KeyRef[]): string[] => [
 export async function lockKeys(tx: Queryable, keys: readonly KeyRef[]): Promise<LockedKey[]> {
   type Row = [number, number | null, number | null, string | null, number | null, string, number, boolean, Instant]
   const rows = await tx.query<Row>(LOCK, refArrays(keys))
-  return rows.map(([n, maxRunning, rateCount, ratePeriodMs, rateBurst, rateAt, onLimit, isPaused, usedAt]) => ({
-    ...(keys[n - 1] as KeyRef),
-    ...{ maxRunning, rateCount, ratePeriodMs, rateBurst, rateAt: Number(rateAt), onLimit, isPaused, usedAt },
-  }))
+  return rows.map(([n, maxRunning, rateCount, ratePeriodMs, rateBurst, rateAt, onLimit, isPaused, usedAt]) => {
+    const { shard, key } = keys[n - 1] as KeyRef
+    const { rate } = limitsOf([maxRunning, rateCount, ratePeriodMs, rateBurst])
+    return { shard, key, maxRunning, rate, rateAt: Number(rateAt), onLimit, isPaused, usedAt }
+  })
 }
 
 export interface CountedKey {
@@ -224,11 +244,16 @@ export interface CountedKey {
   oldest: Instant | null
 }
 
-/** In the order of the keys. */
-export async function countKeys(tx: Queryable, keys: readonly LockedKey[]): Promise<CountedKey[]> {
+/** In the order of the keys. Of `wanted` runs each: what is counted beyond them may have ended. */
+export async function countKeys(
+  tx: Queryable,
+  keys: readonly LockedKey[],
+  wanted: readonly number[],
+): Promise<CountedKey[]> {
   const rows = await tx.query<[number, number, Instant | null, Instant | null]>(COUNT, [
     ...refArrays(keys),
     numbers(keys.map(({ maxRunning }) => maxRunning)),
+    numbers(wanted),
   ])
   return rows.map(([leased, asked, oldestLimited, oldest]) => ({ leased, asked, oldestLimited, oldest }))
 }

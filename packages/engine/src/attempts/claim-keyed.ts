@@ -1,14 +1,15 @@
-import { admit, type Candidate } from '../concurrency/admission.ts'
+import { admit, type HeldKey } from '../concurrency/admission.ts'
 import { byKey, existingKeys, type KeyLimit, keyLimitOf, makeKeyLimits } from '../concurrency/key-limits.sql.ts'
-import { limitsOf } from '../concurrency/shared-limits.sql.ts'
 import type { Definition } from '../job/definition.ts'
 import { isOnce } from '../job/states.ts'
+import { unpackRunsOfKeys } from '../leases/receipts.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Claimed, claimedOf, type Level } from './claim.sql.ts'
 import {
   type Asked,
   askOldest,
+  type CountedKey,
   chargeKeys,
   countKeys,
   type KeyedRow,
@@ -23,15 +24,6 @@ import {
 import { definitionsOfKeys } from './definitions-of-keys.sql.ts'
 
 export interface KeyedClaim {
-  queueId: number
-  holder: string
-  now: Instant
-  leaseUntil: Instant
-  levels: readonly Level[]
-  limit: number
-}
-
-export interface SharedKeyedClaim {
   queueId: number
   now: Instant
   levels: readonly Level[]
@@ -79,16 +71,7 @@ const USED_STEP_MS = 3_600_000
  * each key committed, counts the leases, and leases as many as are free. Until the commit nobody else can lease runs of these
  * keys, only end them. Runs that find no slot are moved aside, and more are looked at in their place.
  */
-export function claimKeyed(tx: Queryable, claim: KeyedClaim, effects: KeyedEffects): Promise<Claimed[]> {
-  const { holder, leaseUntil, limit, ...where } = claim
-  return claimKeyedShared(tx, { ...where, places: Array(limit).fill({ holder, leaseUntil }) }, effects)
-}
-
-export async function claimKeyedShared(
-  tx: Queryable,
-  claim: SharedKeyedClaim,
-  effects: KeyedEffects,
-): Promise<Claimed[]> {
+export async function claimKeyed(tx: Queryable, claim: KeyedClaim, effects: KeyedEffects): Promise<Claimed[]> {
   const { queueId, now, places } = claim
   const claimed: Claimed[] = []
   const leaseUntils = new Map(places.map(({ holder, leaseUntil }) => [holder, leaseUntil]))
@@ -138,8 +121,9 @@ async function decideAll(
   }
   if (held.size === 0) return decided
   const keys = [...held.values()]
-  const counted = await countKeys(tx, keys)
-  const rated = keys.filter((key) => key.rateCount !== null).flatMap(({ key }) => byName.get(key) ?? [])
+  const wanted = keys.map(({ key }) => byName.get(key)?.length ?? 0)
+  const counted = await countKeys(tx, keys, wanted)
+  const rated = keys.filter(({ rate }) => rate !== null).flatMap(({ key }) => byName.get(key) ?? [])
   const costs = rated.length === 0 ? new Map<string, number>() : await readCosts(tx, rated)
   const skip: PickedRun[] = []
   const ask: { shard: number; key: string; count: number }[] = []
@@ -151,42 +135,43 @@ async function decideAll(
     const key = held.get(name)
     const count = counted[places.get(name) ?? -1]
     if (key === undefined || count === undefined) continue
-    const limits = limitsOf([key.maxRunning, key.rateCount, key.ratePeriodMs, key.rateBurst])
-    const runs = candidatesOf(picks, costs, key.rateBurst)
-    const admission = admit({ ...key, ...limits, ...count }, runs, { now: at.now, workers })
-    workers -= admission.lease.length
-    decided.lease.push(...admission.lease.map(({ run }) => run))
-    decided.limit.push(...admission.limit.map(({ run }) => run))
-    decided.stay.push(...admission.stay.map(({ run }) => run))
-    skip.push(...admission.skip.map(({ run }) => run))
     const { shard } = key
+    const admission = admit(heldKeyOf(key, count), candidatesOf(picks, key, costs), { now: at.now, workers })
+    workers -= admission.lease.length
+    decided.lease.push(...admission.lease)
+    decided.limit.push(...admission.limit)
+    decided.stay.push(...admission.stay)
+    skip.push(...admission.skip)
     if (admission.leavesRoom) effects.toWake.push({ shard, key: name })
     if (admission.ask > 0) ask.push({ shard, key: name, count: admission.ask })
-    if (admission.rateAt !== key.rateAt || key.usedAt < at.now - USED_STEP_MS)
+    // Whoever counts in the statement that takes the row tells by it whether somebody came between.
+    if (admission.lease.length > 0 || admission.limit.length > 0 || key.usedAt < at.now - USED_STEP_MS)
       charge.push({ shard, key: name, rateAt: admission.rateAt })
   }
   if (charge.length > 0) await chargeKeys(tx, charge, at.now)
   if (skip.length > 0) effects.gone.push(...(await skipKeyed(tx, skip, at.now)))
-  if (ask.length > 0) effects.asked.push(...(await askOldest(tx, ask, at.now + effects.cancelGraceMs)))
+  if (ask.length > 0) {
+    await unpackRunsOfKeys(tx, ask)
+    effects.asked.push(...(await askOldest(tx, ask, at.now + effects.cancelGraceMs)))
+  }
   return decided
 }
 
-type CandidateRun = Candidate & { run: PickedRun }
+/** Written out: there is one for each run in a claim where no two have the same key. */
+const heldKeyOf = (
+  { maxRunning, rate, rateAt, onLimit, isPaused }: LockedKey,
+  { leased, asked, oldestLimited, oldest }: CountedKey,
+): HeldKey => ({ maxRunning, rate, rateAt, onLimit, isPaused, leased, asked, oldestLimited, oldest })
 
 /** In order of nominal time. What costs more than may ever go at once goes when nothing else has for long enough. */
 function candidatesOf(
   runs: readonly PickedRun[],
+  { rate }: LockedKey,
   costs: ReadonlyMap<string, number>,
-  burst: number | null,
-): CandidateRun[] {
-  return runs
-    .map((run) => ({
-      run,
-      nominalAt: run.nominalAt,
-      hasBegun: run.hasBegun,
-      cost: Math.min(costs.get(run.jobId) ?? 1, burst ?? 1),
-    }))
-    .sort((a, b) => a.nominalAt - b.nominalAt || a.run.turn - b.run.turn)
+): readonly PickedRun[] {
+  const priced =
+    rate === null ? runs : runs.map((run) => ({ ...run, cost: Math.min(costs.get(run.jobId) ?? 1, rate.burst) }))
+  return priced.length === 1 ? priced : priced.toSorted((a, b) => a.nominalAt - b.nominalAt || a.turn - b.turn)
 }
 
 function groupByKey(runs: readonly PickedRun[]): Map<string, PickedRun[]> {

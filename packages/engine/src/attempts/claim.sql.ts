@@ -1,5 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
-import { CAUSE, DELIVERY, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
+import { CAUSE, DELIVERY, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Lease } from '../leases/lease.ts'
 import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
 import { packedIn, Receipt } from '../leases/receipt.ts'
@@ -62,24 +62,30 @@ const TAKE = { at_least_once: PACK_PICKED, at_most_once: LEASE_PICKED }
 const HAS_NO_LIMIT = `not exists (select from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = $1)`
 const GUARD = { unlimited: `and ${HAS_NO_LIMIT}`, limited: '' }
 
+const IS_OF = {
+  at_least_once: `= ${DELIVERY.at_least_once}`,
+  at_most_once: `= ${DELIVERY.at_most_once}`,
+  keyed: `>= ${KEYED}`,
+}
+
 /** In order of turn, from the watermark on; rows that somebody else holds are passed over. One priority level. */
-export const pickLevel = (delivery: Delivery, columns: string, queue: keyof typeof GUARD): string =>
+export const pickLevel = (kind: keyof typeof IS_OF, columns: string, queue: keyof typeof GUARD): string =>
   `with picked as (
      select ${columns}
      from belfry.runs r
-     where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = $5 and r.turn >= $6 ${GUARD[queue]}
+     where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery ${IS_OF[kind]} and r.priority = $5 and r.turn >= $6 ${GUARD[queue]}
      order by r.turn limit $7 for update skip locked
    )`
 
 /** The same over several levels: first where the merged order ends, then no row behind that is touched. */
-export const pickLevels = (delivery: Delivery, columns: string, queue: keyof typeof GUARD): string =>
+export const pickLevels = (kind: keyof typeof IS_OF, columns: string, queue: keyof typeof GUARD): string =>
   `with level as (
      select * from unnest($5::smallint[], $6::bigint[]) as level (priority, watermark) where true ${GUARD[queue]}
    ), horizon as (
      select max(first.turn) as turn from (
        select head.turn from level cross join lateral (
          select r.turn from belfry.runs r
-         where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = level.priority
+         where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery ${IS_OF[kind]} and r.priority = level.priority
            and r.turn >= level.watermark
          order by r.turn limit $7) head
        order by head.turn limit $7) first
@@ -88,7 +94,7 @@ export const pickLevels = (delivery: Delivery, columns: string, queue: keyof typ
      from horizon cross join level cross join lateral (
        select ${columns}
        from belfry.runs r
-       where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery = ${DELIVERY[delivery]} and r.priority = level.priority
+       where r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery ${IS_OF[kind]} and r.priority = level.priority
          and r.turn >= level.watermark and r.turn <= horizon.turn
        order by r.turn limit $7 for update skip locked) head
    )`

@@ -31,11 +31,11 @@ export interface Candidate {
 
 /** What becomes of the candidates of one key, each list in order of nominal time. */
 export interface Admission<Run> {
-  lease: Run[]
+  lease: readonly Run[]
   /** There are slots for these, but no worker here: whoever has one takes them. */
-  stay: Run[]
-  limit: Run[]
-  skip: Run[]
+  stay: readonly Run[]
+  limit: readonly Run[]
+  skip: readonly Run[]
   rateAt: number
   /** How many leased runs shall stop for those that wait now. */
   ask: number
@@ -57,16 +57,19 @@ export function admit<Run extends Candidate>(
   const slots = key.isPaused ? 0 : freeSlots(key)
   const fitting = withinRate(key, first.slice(0, slots), at.now)
   const lease = fitting.slice(0, at.workers)
-  const isFull = lease.length === fitting.length
-  const rest = candidates.filter((run) => !lease.includes(run))
   const rateAt =
     key.rate === null || lease.length === 0 ? key.rateAt : gcra(key.rateAt, key.rate, at.now, costOf(lease)).rateAt
+  if (lease.length === candidates.length)
+    return { lease, rateAt, leavesRoom: false, stay: NONE, limit: NONE, skip: NONE, ask: 0 }
+  const leased = new Set(lease)
+  const rest = candidates.filter((run) => !leased.has(run))
   const common = {
     lease,
     rateAt,
     leavesRoom: !key.isPaused && fitting.length < slots && candidates.length > fitting.length,
   }
-  if (!isFull) return { ...common, stay: rest, limit: [], skip: [], ask: 0 }
+  const isFull = lease.length === fitting.length
+  if (!isFull) return { ...common, stay: rest, limit: NONE, skip: NONE, ask: 0 }
   const isCrowded = !key.isPaused && key.maxRunning !== null && key.leased + lease.length >= key.maxRunning
   const skip = isCrowded && key.onLimit === ON_LIMIT.skip ? rest.filter((run) => !run.hasBegun) : []
   const limit = skip.length === 0 ? rest : rest.filter((run) => run.hasBegun)
@@ -74,8 +77,10 @@ export function admit<Run extends Candidate>(
     isCrowded && key.onLimit === ON_LIMIT.cancel_oldest
       ? Math.max(0, Math.min(limit.length, key.leased) - key.asked)
       : 0
-  return { ...common, stay: [], limit, skip, ask }
+  return { ...common, stay: NONE, limit, skip, ask }
 }
+
+const NONE: readonly never[] = []
 
 const freeSlots = ({ maxRunning, leased }: HeldKey): number =>
   maxRunning === null ? Number.MAX_SAFE_INTEGER : Math.max(0, maxRunning - leased)
@@ -85,15 +90,19 @@ const mayGo = ({ maxRunning, oldest, oldestLimited }: HeldKey, { nominalAt }: Ca
   (oldestLimited === null || nominalAt <= oldestLimited) && (maxRunning !== 1 || oldest === null || nominalAt <= oldest)
 
 /** The first of them, as many as the rate lets start now. */
-function withinRate<Run extends Candidate>({ rate, rateAt }: HeldKey, runs: readonly Run[], now: Instant): Run[] {
-  if (rate === null) return [...runs]
+function withinRate<Run extends Candidate>(
+  { rate, rateAt }: HeldKey,
+  runs: readonly Run[],
+  now: Instant,
+): readonly Run[] {
+  if (rate === null) return runs
   const { allowed } = gcra(rateAt, rate, now, costOf(runs))
   let cost = 0
   const end = runs.findIndex((run) => {
     cost += run.cost
     return cost > allowed
   })
-  return end === -1 ? [...runs] : runs.slice(0, end)
+  return end === -1 ? runs : runs.slice(0, end)
 }
 
 const costOf = (runs: readonly Candidate[]): number => runs.reduce((sum, { cost }) => sum + cost, 0)

@@ -128,11 +128,9 @@ function valuesOf(limits: readonly KeyLimit[], now: Instant): unknown[] {
   ]
 }
 
-export const byKey = (a: { shard: number; key: string }, b: { shard: number; key: string }): number => {
-  if (a.shard !== b.shard) return a.shard - b.shard
-  const [one, other] = [BigInt(a.key), BigInt(b.key)]
-  return one < other ? -1 : one > other ? 1 : 0
-}
+/** Any order will do that is everybody's: as text they are compared in a tenth of the time. */
+export const byKey = (a: { shard: number; key: string }, b: { shard: number; key: string }): number =>
+  a.shard - b.shard || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
 /** Writes what jobs say of their keys; answers the keys whose row said something else before. */
 export async function putKeyLimits(tx: Queryable, limits: readonly KeyLimit[], now: Instant): Promise<string[]> {

@@ -14,7 +14,7 @@ const LOCK = statement(
    cross join lateral (
      select l.max_running, l.rate_count, l.rate_period_ms, l.rate_burst, l.rate_at, l.used_at, (
        select count(*) from (
-         select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased}
+         select from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key
          limit coalesce(l.max_running, 0)) c) as leased
      from belfry.limits l
      where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key and l.rate_count is not null and l.paused_at is null

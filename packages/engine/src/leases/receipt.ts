@@ -3,6 +3,8 @@ import type { Instant } from '../runtime/clock.ts'
 /** What one statement leased without a row for each: `receipts` says that this holder has these runs. */
 export class Receipt {
   readonly holder: string
+  /** Its runs have keys: whoever counts leases looks at it. */
+  readonly hasSlots: boolean
   /** Runs that still stand in it alone. */
   left = 0
   /** False: its runs have ended, are rows again, or belong to somebody else. */
@@ -10,8 +12,9 @@ export class Receipt {
   /** A statement about it may or may not have been carried out: before anything else its runs become rows again. */
   isInDoubt = false
 
-  constructor(holder: string) {
+  constructor(holder: string, kind: 'plain' | 'with slots' = 'plain') {
     this.holder = holder
+    this.hasSlots = kind === 'with slots'
   }
 }
 

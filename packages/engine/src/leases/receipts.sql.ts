@@ -1,4 +1,4 @@
-import { DELIVERY, RUN_STATE } from '../job/states.ts'
+import { DELIVERY, KEYED, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
@@ -25,11 +25,11 @@ const EXPIRED = statement(
   'select c.holder from belfry.receipts c where c.lease_until <= to_timestamp($1::float8 / 1000) order by c.lease_until limit 10',
 )
 const ROW_COLUMNS = `nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
-     timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents`
+     timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key`
 /** A first attempt, as its claim would have written it; the turn of a leased run is never asked for. */
 const fixed = (receipt: string): string =>
-  `${RUN_STATE.leased}, u.priority, u.cause, ${DELIVERY.at_least_once}, ${receipt}.one_off, false, false`
-
+  `${RUN_STATE.leased}, u.priority, u.cause, case when u.limit_key is null then ${DELIVERY.at_least_once} else ${DELIVERY.at_least_once + KEYED} end,
+     ${receipt}.one_off, false, false, u.limit_key`
 /** What has not ended becomes rows. Every attempt leaves a history row with its number, however it ends. */
 const UNPACK = statement(
   'unpack_receipts',
@@ -39,8 +39,9 @@ const UNPACK = statement(
    insert into belfry.runs (${ROW_COLUMNS})
    select u.nominal_at, u.due_at, 0, c.holder, c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
      u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('c')}
-   from gone c cross join lateral unnest(c.shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes)
-     as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause)
+   from gone c cross join lateral unnest(c.shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes,
+       c.limit_keys)
+     as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, limit_key)
    where not exists (
      select from belfry.attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = u.nominal_at
        and a.finished_at >= c.leased_at - interval '1 day' and a.number = 1 offset 0)
@@ -57,12 +58,23 @@ const LIFT = statement(
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), 0, h.holder, h.leased_at, h.lease_until, to_timestamp(u.deadline / 1000),
      u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('h')}
    from unnest($2::bigint[], $3::int[], $4::int[], $5::smallint[], $6::uuid[], $7::float8[], $8::float8[], $9::float8[], $10::int[], $11::int[],
-       $12::smallint[], $13::smallint[])
-     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause)
+       $12::smallint[], $13::smallint[], $14::bigint[])
+     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause, limit_key)
    join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id
    on conflict do nothing`,
 )
 const DISCARD = statement('discard_receipts', 'delete from belfry.receipts c where c.holder = any($1::bigint[])')
+/** A receipt that somebody holds is passed over: some of its runs are just ending. */
+const LOCK_OF_KEYS = statement(
+  'lock_receipts_of_keys',
+  `select c.holder from (
+     select c.holder from belfry.receipts c
+     where c.holder = any (array(
+       select h.packed_by from unnest($1::smallint[], $2::bigint[]) as k (shard, key) cross join lateral (
+         select h.packed_by from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key offset 0) h))
+     order by c.holder, c.tenant_id, c.queue_id for update skip locked) c
+   group by c.holder having count(*) = (select count(*) from belfry.receipts a where a.holder = c.holder)`,
+)
 
 /** The runs of these holders' receipts become rows, so that they are found like any other. */
 async function unpack(tx: Queryable, holders: readonly string[]): Promise<void> {
@@ -85,6 +97,13 @@ export async function unpackRunsOfMany(tx: Queryable, jobIds: readonly string[])
   const found = await tx.query<[string]>(OF_JOBS, [ids(jobIds)])
   if (found.length > 0) await unpack(tx, found.flat())
   return found.length > 0
+}
+
+/** Before leased runs of these keys are changed. */
+export async function unpackRunsOfKeys(tx: Queryable, keys: readonly { shard: number; key: string }[]): Promise<void> {
+  const values = [numbers(keys.map(({ shard }) => shard)), numbers(keys.map(({ key }) => key))]
+  const found = await tx.query<[string]>(LOCK_OF_KEYS, values)
+  if (found.length > 0) await tx.execute(UNPACK, [numbers(found.flat())])
 }
 
 /** Those whose holder has let them expire; the reaper closes the rows. */
@@ -112,6 +131,7 @@ export const packedArrays = (leases: readonly PackedLease[]): string[] => [
 export class Receipts {
   readonly #db: Database
   #spent: string[] = []
+  #hasSpentSlots = false
 
   constructor(db: Database) {
     this.#db = db
@@ -123,6 +143,12 @@ export class Receipts {
     if (receipt.left > 0 || !receipt.isOpen) return
     receipt.isOpen = false
     this.#spent.push(receipt.holder)
+    if (receipt.hasSlots) this.#hasSpentSlots = true
+  }
+
+  /** As long as such a receipt is there, whoever counts the leases of a key looks its runs up in history. */
+  get hasSpentSlots(): boolean {
+    return this.#hasSpentSlots
   }
 
   /** Makes sure that these leases have rows, if they are live at all. */
@@ -150,6 +176,7 @@ export class Receipts {
         numbers(leases.map((lease) => lease.deadline - lease.leasedAt)),
         numbers(leases.map((lease) => lease.packed.priority)),
         numbers(leases.map((lease) => lease.packed.cause)),
+        numbers(leases.map((lease) => lease.limitKey ?? null)),
       ])
     } catch (error) {
       for (const lease of leases) lease.packed.lifting = null
@@ -179,6 +206,7 @@ export class Receipts {
     if (this.#spent.length === 0) return
     const spent = this.#spent
     this.#spent = []
+    this.#hasSpentSlots = false
     try {
       await this.#db.execute(DISCARD, [numbers(spent)])
     } catch (error) {

@@ -30,7 +30,7 @@ const WAKE = statement(
      select k.shard, k.key, k.max_running, coalesce(least(k.wanted, k.max_running - leased.count), k.wanted) as count
      from known k cross join lateral (
        select count(*) as count from (
-         select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased}
+         select from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key
          limit coalesce(k.max_running, 0)) l) leased
      where not k.has_rate
    ), next as (

@@ -2,6 +2,7 @@ import { claimRuns } from '../../src/attempts/claim.sql.ts'
 import { countKeys, leaseKeyed, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
 import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
 import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
+import { claimWithRoom } from '../../src/attempts/claim-with-room.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
@@ -19,7 +20,8 @@ import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
 import { readCheckpoints, saveCheckpoints } from '../../src/leases/checkpoints.sql.ts'
 import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
-import type { Packed } from '../../src/leases/receipt.ts'
+import { type Packed, Receipt } from '../../src/leases/receipt.ts'
+import { Receipts } from '../../src/leases/receipts.sql.ts'
 import { callsWithLeases } from '../../src/leases/recover.sql.ts'
 import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
 import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
@@ -32,7 +34,7 @@ import { ManualClock } from '../../src/runtime/clock.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { sendPulse } from '../../src/shards/pulse.sql.ts'
 import { Wakeups } from '../../src/shards/wakeups.sql.ts'
-import type { Queryable } from '../../src/store/database.ts'
+import type { Database, Queryable } from '../../src/store/database.ts'
 import { QueueGauge } from '../../src/tenants/queue-gauge.sql.ts'
 import { positionBefore, readDueTimers } from '../../src/timers/read-due.sql.ts'
 import { START } from './kit.ts'
@@ -60,8 +62,8 @@ const edges = pairs.map((pair, i) => ({
 }))
 
 const keys = jobIds.map((_, i) => ({
-  ...{ shard: i % SHARDS, key: String(i), maxRunning: 1, rateCount: null, ratePeriodMs: null },
-  ...{ rateBurst: null, rateAt: 0, onLimit: 0, isPaused: false, usedAt: START },
+  ...{ shard: i % SHARDS, key: String(i), maxRunning: 1, rate: null },
+  ...{ rateAt: 0, onLimit: 0, isPaused: false, usedAt: START },
 }))
 const pickedRuns = fences.map(({ shard, jobId }, i) => ({
   ...{
@@ -71,11 +73,14 @@ const pickedRuns = fences.map(({ shard, jobId }, i) => ({
     nominalAt: START,
     jobId,
     hasBegun: false,
+    cost: 1,
     turn: 1,
     priority: 5,
-    oneOff: true,
   },
 }))
+
+const BY_KEY = ['runs_leased_of_key', 'runs_limited', 'runs_of_key', 'runs_pkey', 'receipts_pkey']
+const WITH_ROOM = [...BY_KEY, 'runs_ready_keyed', 'specs']
 
 export interface Hot {
   send(db: Queryable): Promise<unknown>
@@ -115,6 +120,24 @@ export const HOT: Record<string, Hot> = {
     // Receipts are few, and looked through.
     by: ['runs_leased_of_queue', 'runs_pkey', 'receipts_pkey', 'Seq Scan of receipts'],
   },
+  'claim keyed with room': {
+    send: (db) => claimWithRoom(db, { ...claim, levels: [level] }),
+    by: WITH_ROOM,
+  },
+  'claim keyed with room, several levels': {
+    send: (db) => claimWithRoom(db, { ...claim, levels: [level, { priority: 9, watermark: 0 }] }),
+    by: WITH_ROOM,
+  },
+  'discard receipts': {
+    send: async (db) => {
+      const receipts = new Receipts(db as Database)
+      const receipt = new Receipt('9')
+      receipt.left = 1
+      receipts.settled(receipt, 1)
+      await receipts.discard()
+    },
+    by: ['receipts_pkey'],
+  },
   'pick keyed': {
     send: (db) => pickKeyed(db, { queueId: 1, levels: [level], limit: BATCH, isQueueHeld: false, exceptKeys: ['1'] }),
     by: ['runs_ready_keyed'],
@@ -128,8 +151,8 @@ export const HOT: Record<string, Hot> = {
     by: ['runs_ready_keyed'],
   },
   'count keys': {
-    send: (db) => countKeys(db, keys),
-    by: ['runs_leased_of_key', 'runs_limited', 'runs_of_key'],
+    send: (db) => countKeys(db, keys, Array(BATCH).fill(1)),
+    by: BY_KEY,
   },
   'lease keyed': {
     send: (db) => leaseKeyed(db, pickedRuns, Array(BATCH).fill({ holder: '9', leaseUntil: START }), [], START),
@@ -142,7 +165,7 @@ export const HOT: Record<string, Hot> = {
         keys.map((key) => ({ ...key, wanted: 1 })),
         { now: START, floors: { queueIds: [1], starts: [1] } },
       ),
-    by: ['runs_leased_of_key', 'runs_limited', 'runs_of_key'],
+    by: BY_KEY,
   },
   'sweep limited': {
     send: (db) => {
@@ -151,7 +174,7 @@ export const HOT: Record<string, Hot> = {
       sweep.saw(true)
       return sweep.runOnce()
     },
-    by: ['runs_limited', 'runs_leased_of_key'],
+    by: BY_KEY,
   },
   'find repeated calls': {
     send: (db) => callsWithLeases(db, ['-9', '-10'], START),

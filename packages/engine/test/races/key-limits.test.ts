@@ -25,8 +25,12 @@ async function nodes() {
   let holder = 0
   const claimIn = (tx: Transaction, node: Node, limit = 10) => {
     const now = node.clock.now()
-    const terms = { queueId, holder: String(++holder), now, leaseUntil: now + 30_000, levels: [level], limit }
-    return claimKeyed(tx, terms, newEffects({ cancelGraceMs: 1_000, isQueueHeld: false }))
+    const places = Array(limit).fill({ holder: String(++holder), leaseUntil: now + 30_000 })
+    return claimKeyed(
+      tx,
+      { queueId, now, levels: [level], places },
+      newEffects({ cancelGraceMs: 1_000, isQueueHeld: false }),
+    )
   }
   const claim = (node: Node, limit?: number) => node.db.transaction((tx) => claimIn(tx, node, limit))
   /** A claim that has done everything but commit. */

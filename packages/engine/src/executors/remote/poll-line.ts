@@ -1,5 +1,4 @@
 import { claimRuns } from '../../attempts/claim.sql.ts'
-import { claimKeyedShared } from '../../attempts/claim-keyed.ts'
 import { claimFromLimited } from '../../attempts/claim-limited.sql.ts'
 import { claimLimited } from '../../attempts/claim-limited.ts'
 import { claimShared, claimSharedFromLimited } from '../../attempts/claim-shared.sql.ts'
@@ -206,9 +205,7 @@ export class PollLine implements Taker, Step {
     const asked = places.map((poll) => ({ holder: poll.holder, leaseUntil: poll.leaseUntil(now) }))
     try {
       if (delivery === 'keyed') {
-        return await takeKeyed(this.#deps, queueId, places.length, (tx, limit, effects) =>
-          claimKeyedShared(tx, { queueId, now, levels, places: asked.slice(0, limit) }, effects),
-        )
+        return await takeKeyed(this.#deps, { queueId, now, levels, places: asked })
       }
       const common = { queueId, now, levels, delivery }
       const alone = { ...common, ...(asked[0] as { holder: string; leaseUntil: Instant }) }
