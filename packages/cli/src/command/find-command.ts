@@ -20,7 +20,7 @@ export function groupOf(commands: readonly Command[], word: string | undefined):
 }
 
 function unknownCommand(commands: readonly Command[], words: readonly string[]): UsageError {
-  const [first = '', second] = words.filter((word) => !word.startsWith('-'))
+  const [first = words[0] ?? '', second] = words.filter((word) => !word.startsWith('-'))
   const group = groupOf(commands, first)
   if (group.length > 0) {
     const verbs = group.map(({ name }) => name.slice(first.length + 1))
