@@ -8,7 +8,7 @@ import {
   NO_LIMITS,
   readLimits,
 } from './concurrency/shared-limit-fields.ts'
-import { originLimitRef, putLimit, removeLimit } from './concurrency/shared-limits.sql.ts'
+import { openLimit, originLimitRef, putLimit, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { Complaints } from './intake/understand-fields.ts'
 import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
@@ -70,10 +70,12 @@ export class TenantOrigins {
       const before = await readOriginLimit(tx, tenantId, origin)
       const ref = originLimitRef(tenantId, origin, shards)
       const isMade = await putLimit(tx, ref, { ...limits, tenantId, name: origin, usedAt: clock.now() })
+      // The line of those who wait for the rate begins anew.
+      if (!isMade) await openLimit(tx, ref, clock.now())
       await this.#record(tx, origin, 'limit', before && limitsView(before), limitsView(limits))
       return isMade
     })
-    await http.limits.read()
+    await (created ? http.limits.read() : http.limits.changed(tenantId, origin, limits))
     return { created }
   }
 
@@ -88,7 +90,7 @@ export class TenantOrigins {
       return true
     })
     if (!isGone) throw noSuch('limit of', origin)
-    await http.limits.read()
+    await http.limits.changed(caller.tenantId, origin, null)
   }
 
   #record(

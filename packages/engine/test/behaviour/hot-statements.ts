@@ -1,3 +1,4 @@
+import { bringLimitedForward } from '../../src/attempts/bring-forward-limited.sql.ts'
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
 import { countKeys, leaseKeyed, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
 import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
@@ -282,6 +283,13 @@ export const HOT: Record<string, Hot> = {
       const recaller = new Recaller({ db, clock, wakeups: new Wakeups(), shards: SHARDS })
       recaller.saw([{ id: jobIds[0] as string, kind: 0, tenantId: 1, name: '', endedAt: START }])
       return recaller.runOnce()
+    },
+    by: ['runs_waiting', 'runs_pkey', 'attempts_by_run'],
+  },
+  'call back runs that a limit put aside': {
+    send: (db) => {
+      const aside = { tenantId: 1, origin: 'https://example.com', by: 'slots' as const, shards: [0, 1], limit: 10 }
+      return bringLimitedForward(db, aside, { dueAfter: START, from: START, spacingMs: 1 })
     },
     by: ['runs_waiting', 'runs_pkey', 'attempts_by_run'],
   },

@@ -86,6 +86,40 @@ test('a limit that is taken away lets all calls through, and other origins are n
   expect(t.target.active()).toBe(5)
 })
 
+test('what a limit has put aside comes back when the limit is raised or taken away, not when it was told', async () => {
+  const t = await setup({ maxRunning: 1 })
+  t.target.answer = () => {}
+  await t.call(40)
+  await t.settle()
+  expect(t.target.active()).toBe(1)
+  await t.origins.put(t.target.url, { maxRunning: 10 })
+  await t.pass(SECOND, 100)
+  expect(t.target.active()).toBe(10)
+  await t.origins.put(t.target.url, { rateLimit: { limit: 1, period: 'PT1M' } })
+  await t.pass(SECOND, 100)
+  expect(t.target.active()).toBeLessThanOrEqual(12)
+  await t.origins.delete(t.target.url)
+  await t.pass(SECOND, 100)
+  expect(t.target.active()).toBe(40)
+})
+
+test('a target that gets quicker is called as often as its limit allows, though runs were put aside for minutes', async () => {
+  const t = await setup({ maxRunning: 1 })
+  const open: ServerResponse[] = []
+  t.target.answer = (response) => void open.push(response)
+  await t.call(80)
+  await t.pass(2 * SECOND, 500)
+  const [away] = await t.query<{ s: number }>(
+    `select extract(epoch from max(due_at) - to_timestamp(${t.clock.now() / 1000}))::int as s from runs where state = 2`,
+  )
+  expect(away?.s).toBeGreaterThan(30)
+  t.target.answer = ok
+  for (const response of open) response.end()
+  await t.pass(8 * SECOND, 200)
+  expect(t.target.most).toBe(1)
+  expect(t.target.seen.length).toBeGreaterThan(20)
+})
+
 test('limits of origins are written, listed and refused in words', async () => {
   const t = await setup({ maxRunning: 3 })
   await t.origins.put('https://api.example.com/', { rateLimit: { limit: 5, period: '1m' } })

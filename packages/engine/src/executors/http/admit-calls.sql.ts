@@ -1,3 +1,4 @@
+import { LONGEST_AWAY_MS } from '../../attempts/bring-forward-limited.sql.ts'
 import { gcra } from '../../concurrency/gcra.ts'
 import { chargeRate, type LimitRef, lockLimit, openLimit } from '../../concurrency/shared-limits.sql.ts'
 import { timesInLine } from '../../concurrency/times-in-line.ts'
@@ -37,9 +38,6 @@ export interface Admitted<Asking> {
   /** Why: all slots are taken, or the rate is used up, and each has been given the time at which it may start. */
   shortage: { of: 'slots'; limit: number } | { of: 'rate'; times: readonly number[] } | null
 }
-
-/** Nobody is sent away for longer: things change. */
-export const LONGEST_AWAY_MS = 300_000
 
 /**
  * Calls of one limited origin, whose leases are rows, in the order in which they came. The limit's row is held from before the

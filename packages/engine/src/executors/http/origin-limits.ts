@@ -1,5 +1,11 @@
+import {
+  bringLimitedForward,
+  LONGEST_AWAY_MS,
+  rateError,
+  slotsError,
+} from '../../attempts/bring-forward-limited.sql.ts'
 import { limitedOrigins } from '../../concurrency/origin-limits.sql.ts'
-import { originLimitRef } from '../../concurrency/shared-limits.sql.ts'
+import { type Limits, originLimitRef } from '../../concurrency/shared-limits.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
@@ -7,10 +13,11 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
 import { pause } from '../../runtime/pause.ts'
 import type { Random } from '../../runtime/random.ts'
+import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
-import { type Admitted, admitCalls, LONGEST_AWAY_MS } from './admit-calls.sql.ts'
+import { type Admitted, admitCalls } from './admit-calls.sql.ts'
 import { ReturnLine } from './return-line.ts'
-import { SlidingCounts } from './sliding-counts.ts'
+import { ReturnPace } from './return-pace.ts'
 
 interface OriginLimitsDeps {
   db: Database
@@ -18,6 +25,7 @@ interface OriginLimitsDeps {
   random: Random
   logger: Logger
   receipts: Receipts
+  wakeups: Wakeups
   shards: number
 }
 
@@ -34,8 +42,15 @@ interface Asking {
 class LimitedOrigin {
   asking: Asking[] = []
   isBusy = false
-  readonly ended = new SlidingCounts(2_000, 8)
+  readonly pace = new ReturnPace()
   readonly line = new ReturnLine()
+  readonly tenantId: number
+  readonly origin: string
+
+  constructor(tenantId: number, origin: string) {
+    this.tenantId = tenantId
+    this.origin = origin
+  }
 }
 
 /** What was limited elsewhere is known after this, as long as there are calls to make. */
@@ -47,16 +62,18 @@ const MAX_BATCH = 500
 const HELD_MS = 5
 /** A row that somebody holds is free again in a moment; one that is lost is found to be so by whoever ends the attempt. */
 const MAX_TRIES = 5
-/** All slots are taken: a first look, and how often at least somebody looks whether one is free. */
+/** All slots are taken: a first look. */
 const FULL_MS = 500
-const SLOWEST_PER_SECOND = 1
+const MAX_BROUGHT = 5_000
+const SECOND_MS = 1_000
 const TROUBLE_MS = 1_000
 const MAX_ORIGINS = 10_000
 
 /**
  * Limits of origins, by tenant: how many runs that call one may be leased at a time, and how many may start in a period, on
- * all nodes together. Whoever is over the limit waits in a line that comes back one after the other. A node knows which origins are
- * limited from the table, which it reads once a second while it has calls to make.
+ * all nodes together. Whoever is over the limit waits in a line that comes back one after the other, and sooner than it was told if
+ * calls end sooner or the limit is changed. A node knows which origins are limited from the table, which it reads once a
+ * second while it has calls to make.
  */
 export class OriginLimits implements Step {
   readonly #deps: OriginLimitsDeps
@@ -72,7 +89,29 @@ export class OriginLimits implements Step {
     const now = this.#deps.clock.now()
     for (const [tenantId, { usedAt }] of this.#tenants) if (now - usedAt > IDLE_MS) this.#tenants.delete(tenantId)
     if (this.#tenants.size > 0) await this.read()
+    for (const limited of this.#origins.values()) {
+      const wanted = limited.pace.wanted(now)
+      if (wanted > 0) await this.#bringForward(limited, wanted, now)
+    }
     return { waitMs: READ_EVERY_MS }
+  }
+
+  /** The limit is another one now, or there is none: those it has put aside come back as fast as they may. */
+  async changed(tenantId: number, origin: string, limits: Limits | null): Promise<void> {
+    await this.read()
+    const { db, clock, shards } = this.#deps
+    this.#of(tenantId, origin).line.clear()
+    const { maxRunning = null, rate = null } = limits ?? {}
+    const isPaced = maxRunning !== null && rate === null
+    // The rest comes as slots get free.
+    const limit = isPaced ? Math.min(MAX_BROUGHT, 2 * maxRunning) : MAX_BROUGHT
+    const spacingMs = Math.max(1, rate === null ? 1 : rate.periodMs / rate.limit)
+    const now = clock.now()
+    for (let from = now, count = limit; count === limit && from < now + LONGEST_AWAY_MS; from += limit * spacingMs) {
+      const aside = { tenantId, origin, by: 'any' as const, shards: allOf(shards), limit }
+      count = this.#wake(await bringLimitedForward(db, aside, { dueAfter: from, from, spacingMs }))
+      if (isPaced) return
+    }
   }
 
   /** Nothing is known of the tenant's limits, or nothing new: they are to be read before a call. */
@@ -110,7 +149,29 @@ export class OriginLimits implements Step {
 
   /** A call that was admitted is over. */
   ended(tenantId: number, origin: string): void {
-    this.#of(tenantId, origin).ended.addFirst(this.#deps.clock.now())
+    this.#of(tenantId, origin).pace.ended()
+  }
+
+  async #bringForward(limited: LimitedOrigin, wanted: number, now: Instant): Promise<void> {
+    const { db, random, shards, logger } = this.#deps
+    const { tenantId, origin, pace, line } = limited
+    // Another shard comes first each time.
+    const first = Math.floor(random.float() * shards)
+    const order = allOf(shards).map((shard) => (shard + first) % shards)
+    const aside = { tenantId, origin, by: 'slots' as const, shards: order, limit: wanted }
+    const place = { dueAfter: now + SECOND_MS, from: now, spacingMs: SECOND_MS / wanted }
+    try {
+      const count = this.#wake(await bringLimitedForward(db, aside, place))
+      pace.found(count, now)
+      if (count < wanted) line.clear()
+    } catch (error) {
+      logger.debug('runs that wait for an origin cannot be looked at yet', { origin, error })
+    }
+  }
+
+  #wake(brought: readonly { shard: number; dueAt: Instant }[]): number {
+    for (const { shard, dueAt } of brought) this.#deps.wakeups.waiting(shard, dueAt)
+    return brought.length
   }
 
   async #serve(limited: LimitedOrigin, tenantId: number, origin: string): Promise<void> {
@@ -166,8 +227,8 @@ export class OriginLimits implements Step {
       const until = now + (isTooLong ? Math.round(LONGEST_AWAY_MS * (0.5 + random.float() / 2)) : Math.max(1, waitMs))
       return { until, error: rateError(origin) }
     }
-    const endsPerSecond = limited.ended.at(now).first / 2
-    const until = limited.line.next(now + FULL_MS, Math.max(SLOWEST_PER_SECOND, endsPerSecond), random)
+    limited.pace.sentAway(now)
+    const until = limited.line.next(now + FULL_MS, limited.pace.perSecond, random)
     return { until, error: slotsError(origin, shortage?.limit ?? 0) }
   }
 
@@ -196,14 +257,11 @@ export class OriginLimits implements Step {
     if (limited === undefined) {
       if (this.#origins.size >= MAX_ORIGINS)
         for (const [other, { isBusy }] of this.#origins) if (!isBusy) this.#origins.delete(other)
-      limited = new LimitedOrigin()
+      limited = new LimitedOrigin(tenantId, origin)
       this.#origins.set(key, limited)
     }
     return limited
   }
 }
 
-/** Why a run waits, in words. */
-const slotsError = (origin: string, limit: number): string =>
-  `${origin} is limited to ${limit} ${limit === 1 ? 'run' : 'runs'} at a time, and so many are under way`
-const rateError = (origin: string): string => `the rate limit of ${origin} is used up`
+const allOf = (shards: number): number[] => Array.from({ length: shards }, (_, shard) => shard)
