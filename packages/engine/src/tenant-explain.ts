@@ -1,5 +1,5 @@
 import { checkedOptions, invalidArgument } from './call-options.ts'
-import { explainAt, explainRange } from './lookup/explain-job.ts'
+import { explainAt, explainNow, explainRange } from './lookup/explain-job.ts'
 import type { Explanation } from './lookup/explanation.ts'
 import { readRange, type When } from './lookup/filter.ts'
 import type { Page } from './lookup/page.ts'
@@ -26,13 +26,13 @@ function requestFor({ fresh, caller, engine }: TenantScope) {
   }
 }
 
-const MINUTE_MS = 60_000
-
-/** Why the job ran, did not run or will run at what a person means by an instant; without one, in this minute. */
+/** Why the job ran, did not run or will run at what a person means by an instant; without one, now. */
 export async function explainOne(scope: TenantScope, jobId: string, at?: When): Promise<Explanation> {
-  const minute = new Date(Math.floor(scope.engine.clock.now() / MINUTE_MS) * MINUTE_MS)
-  const { from } = readRange({ from: at ?? minute }, { from: 'at', to: 'at' })
-  const found = await explainAt(requestFor(scope), jobId, from)
+  const request = requestFor(scope)
+  const found =
+    at === undefined
+      ? await explainNow(request, jobId)
+      : await explainAt(request, jobId, readRange({ from: at }, { from: 'at', to: 'at' }).from)
   if (found === null) throw noSuch('job', jobId)
   return found
 }

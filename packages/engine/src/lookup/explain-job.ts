@@ -26,9 +26,29 @@ export interface ExplainRequest extends ExplainDeps {
 
 /** What became of the nominal time that a person means by an instant, or will. Null: there is no such job. */
 export async function explainAt(request: ExplainRequest, jobId: string, at: Instant): Promise<Explanation | null> {
-  const meant = meantBy(at)
-  const known = await readKnown(request, jobId, meant)
+  const known = await readKnown(request, jobId, meantBy(at))
+  return known && explainKnown(request, jobId, known, at)
+}
+
+const MINUTE_MS = 60_000
+
+/** The same for now: of a job that runs once, its run that is alive, or else its time to come or its last run; else this minute. */
+export async function explainNow(request: ExplainRequest, jobId: string): Promise<Explanation | null> {
+  const minute = Math.floor(request.now / MINUTE_MS) * MINUTE_MS
+  const known = await readKnown(request, jobId, meantBy(minute))
   if (known === null) return null
+  const { isOneOff, live, timer, attempts } = known.facts
+  const only = live.at(-1)?.nominalAt ?? timer?.nominalAt ?? attempts.at(-1)?.nominalAt
+  return explainKnown(request, jobId, known, (isOneOff ? only : null) ?? minute)
+}
+
+async function explainKnown(
+  request: ExplainRequest,
+  jobId: string,
+  known: Known,
+  at: Instant,
+): Promise<Explanation | null> {
+  const meant = meantBy(at)
   const exact = firstNominal(known, { from: at, to: at + 1 })
   const nominalAt = exact ?? firstNominal(known, meant) ?? at
   const judged = await judgedWith(request, jobId, known, nominalAt)

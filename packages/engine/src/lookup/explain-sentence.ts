@@ -1,9 +1,19 @@
+import { rateError } from '../attempts/bring-forward-limited.sql.ts'
+import type { Limits } from '../concurrency/shared-limits.sql.ts'
 import type { WaitsFor } from '../dependencies/waits-for.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { zoneOf } from '../schedule/zone.ts'
+import type { ExplainedParent } from './explain-parent.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
+import { rateInWords } from './in-words.ts'
 
-type Unsaid = Omit<Explanation, 'sentence'> & { rule: string | null }
+type Unsaid = Omit<Explanation, 'sentence'> & {
+  rule: string | null
+  /** Of what it calls, as it is now. */
+  originLimit: Limits | null
+  /** The job that it waits for. */
+  parent: ExplainedParent | null
+}
 
 /** One sentence for a person, with times on the clock of the job's zone. */
 export function sentenceOf(found: Unsaid): string {
@@ -120,13 +130,13 @@ function waiting(found: Unsaid, at: string, time: Time): string {
     case 'key_limited':
       return `${run} waits for ${waits.keyLimit ?? 'a slot of its key'}.`
     case 'origin_limited':
-      return `${run} waits until ${time(waits.until)}: ${waits.after?.error ?? 'calls to its target are limited'}.`
+      return `${run} waits until ${time(waits.until)}: ${originLimitOf(found.originLimit, waits.after?.error ?? '')}.`
     case 'circuit_open':
       return `${run} waits because calls to ${waits.circuit?.origin ?? 'its target'} fail (${waits.circuit?.reason ?? 'circuit_open'}); it is tried again at ${time(waits.until)}.`
     case 'blocked':
       return `${run} waits until the run ${waits.behind ?? 'before it'} has ended.`
     case 'dependency':
-      return `${run} waits for ${jobsOf(waits.jobs)}.`
+      return `${run} waits for ${jobsOf(waits.jobs, found.parent)}.`
     case 'ready': {
       const expected = waits.expectedStartAt
       const soon = expected === null ? waits.expectedStartNote : `it is expected to start at ${time(expected)}`
@@ -141,14 +151,26 @@ function waiting(found: Unsaid, at: string, time: Time): string {
   }
 }
 
-function jobsOf(waits: WaitsFor | null): string {
+/** By the limit that there is now: the one that put it aside may have been another. */
+function originLimitOf(limits: Limits | null, error: string): string {
+  const { maxRunning = null, rate = null } = limits ?? {}
+  const origin = /https?:\/\/\S+/.exec(error)?.[0] ?? 'its target'
+  if (rate !== null && (maxRunning === null || error === rateError(origin)))
+    return `calls to ${origin} start at most ${rateInWords(rate)}`
+  return `${origin} is limited to ${maxRunning} ${maxRunning === 1 ? 'run' : 'runs'} at a time, and so many are under way`
+}
+
+function jobsOf(waits: WaitsFor | null, parent: ExplainedParent | null): string {
   const { count, jobs } = waits ?? { count: 0, jobs: [] }
   const failed = jobs.find(({ hasFailed }) => hasFailed)
   const [first] = jobs
   if (failed)
-    return `job ${failed.jobId}, which did not succeed: it goes on when that is retried, or when somebody runs it`
-  if (count === 1 && first) return `job ${first.jobId}`
-  return first ? `${count} jobs, one of them ${first.jobId}` : 'other jobs'
+    return parent?.canBeRetried === false
+      ? `job ${failed.jobId}, which did not succeed and cannot be retried: it goes on when somebody triggers it`
+      : `job ${failed.jobId}, which did not succeed: it goes on when that is retried, or when somebody triggers it`
+  const paused = parent?.isPaused ? ', which is paused' : ''
+  if (count === 1 && first) return `job ${first.jobId}${paused}`
+  return first ? `${count} jobs, one of them ${first.jobId}${paused}` : 'other jobs'
 }
 
 function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
@@ -163,6 +185,8 @@ function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
       return `Belfry was away or late, and found it at ${time(skip?.decidedAt ?? null)}, when the catch-up policy no longer ran it`
     case 'start_deadline':
       return `it could not be started within the start deadline${run?.error ? ` (${shortened(run.error)})` : ''}`
+    case 'on_limit':
+      return `${run?.error ?? 'all slots of its key were taken'}, and onLimit is skip`
     case 'superseded':
       return `a later time took its place before it could start${run ? whatCame(run, time) : ''}`
     case 'dependency':

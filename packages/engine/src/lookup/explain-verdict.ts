@@ -109,6 +109,9 @@ function waitsAfter(last: EndedAttempt | undefined): Reason {
   return outcome === 'snoozed' || outcome === 'released' ? outcome : 'backoff'
 }
 
+/** As the claim says it that found no slot of the key. */
+const SLOTS_TAKEN = /^(the only slot|all \d+ slots) of .* (was|were) taken$/s
+
 /** A run that nobody ever performed did not run, though it was there; one past its deadline was leased and not begun. */
 function judgeEnded(blank: Judgement): Judgement {
   const last = blank.attempts.at(-1) as EndedAttempt
@@ -116,7 +119,8 @@ function judgeEnded(blank: Judgement): Judgement {
   if (wasPerformed) return { ...blank, verdict: 'ran', reason: null, dueAt: last.dueAt }
   // All of these are skipped, and were never begun; which of them it was is in the words of whoever ended it.
   const words: Record<string, Reason> = { superseded: 'superseded', 'not needed': 'dependency' }
-  const unrun = words[last.error?.split(':')[0] ?? ''] ?? 'start_deadline'
+  const isCrowded = last.failureClass === null && SLOTS_TAKEN.test(last.error ?? '')
+  const unrun = words[last.error?.split(':')[0] ?? ''] ?? (isCrowded ? 'on_limit' : 'start_deadline')
   const reason = last.outcome === OUTCOME.canceled ? 'canceled' : unrun
   return { ...blank, verdict: 'skipped', reason, dueAt: last.dueAt, skip: { ...NO_SKIP, decidedAt: last.finishedAt } }
 }

@@ -1,4 +1,6 @@
-import { readWaitsFor } from '../dependencies/waits-for.sql.ts'
+import { readOriginLimit } from '../concurrency/origin-limits.sql.ts'
+import type { Limits } from '../concurrency/shared-limits.sql.ts'
+import { readWaitsFor, type WaitsFor } from '../dependencies/waits-for.sql.ts'
 import { readCircuit } from '../executors/http/circuit-store.sql.ts'
 import { runIdOf, shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
@@ -7,6 +9,7 @@ import { localTimeOf } from '../schedule/local-time.ts'
 import type { Queryable } from '../store/database.ts'
 import { canceledBy, overlappedWith, readDayName } from './explain-doers.sql.ts'
 import type { EndedAttempt } from './explain-facts.sql.ts'
+import { type ExplainedParent, readParent } from './explain-parent.sql.ts'
 import { pauseOf, pauseReasonOf, readPauses } from './explain-pauses.sql.ts'
 import { sentenceOf } from './explain-sentence.ts'
 import { doerOf, formerNameOf, type InForce, readTimesOf } from './explain-timeline.ts'
@@ -40,7 +43,7 @@ export async function explanationsOf(
 ): Promise<Explanation[]> {
   const { db } = deps
   const shard = shardOfJob(jobId)
-  const [overlaps, cancels, queued, circuit, days, waitsFor, pauses, limits] = await Promise.all([
+  const [overlaps, cancels, queued, circuit, days, waitsFor, pauses, limits, originLimit] = await Promise.all([
     overlappedWith(
       db,
       { shard, jobId },
@@ -55,7 +58,9 @@ export async function explanationsOf(
     judgements.some(isDependent) ? readWaitsFor(db, jobId) : null,
     judgements.some(isAlive) ? readPauses(db, deps.tenantId, jobId, known.facts.definition.url) : [],
     judgements.some(isLimited) ? readLimitedBy(db, jobId) : new Map<Instant, LimitedBy>(),
+    judgements.some(isOriginLimited) ? originLimitOf(deps, known) : null,
   ])
+  const parent = waitsFor && (await parentOf(db, waitsFor.jobs))
   return judgements.map((judged) => {
     const overlap = overlaps.get(judged.at)
     const by = cancels.get(judged.at) ?? judged.by
@@ -65,14 +70,33 @@ export async function explanationsOf(
     if (waits !== null) waits.pause = pauseOf(judged, pauses)
     const limit = limits.get(judged.at)
     if (waits !== null && limit) waits.keyLimit = limitInWords(limit)
-    return explanationOf(jobId, { ...judged, by, reason: readyReasonOf(judged, waits) }, waits, {
+    const isFreed = isOriginLimited(judged) && originLimit === null
+    const reason = isFreed ? 'snoozed' : readyReasonOf(judged, waits)
+    return explanationOf(jobId, { ...judged, by, reason }, waits, {
       overlapped: overlappedRun,
       dayName: days.get(judged.at) ?? null,
+      originLimit,
+      parent,
     })
   })
 }
 
 const isDependent = ({ verdict, reason }: Judgement): boolean => verdict === 'waiting' && reason === 'dependency'
+
+const isOriginLimited = ({ verdict, reason }: Judgement): boolean =>
+  verdict === 'waiting' && reason === 'origin_limited'
+
+/** The limit as it is now, which need not be the one that put the run aside. */
+async function originLimitOf({ db, tenantId }: ExplainDeps, { facts }: Known): Promise<Limits | null> {
+  const { url } = facts.definition
+  return url === null || !URL.canParse(url) ? null : readOriginLimit(db, tenantId, new URL(url).origin)
+}
+
+/** The job that the sentence names of those that are waited for: one that did not succeed, or the first. */
+async function parentOf(db: Queryable, jobs: WaitsFor['jobs']): Promise<ExplainedParent | null> {
+  const named = jobs.find(({ hasFailed }) => hasFailed) ?? jobs[0]
+  return named === undefined ? null : readParent(db, named.jobId)
+}
 
 const isLimited = ({ live }: Judgement): boolean => live?.state === RUN_STATE.limited
 
@@ -187,13 +211,15 @@ function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, cir
 interface LookedUp {
   overlapped: string | null
   dayName: string | null
+  originLimit: Limits | null
+  parent: ExplainedParent | null
 }
 
 function explanationOf(
   jobId: string,
   judged: Judgement,
   waits: Waits | null,
-  { overlapped, dayName }: LookedUp,
+  { overlapped, dayName, originLimit, parent }: LookedUp,
 ): Explanation {
   const { at, nominalAt, verdict, reason, inForce, dueAt, skip, by, nearest } = judged
   const spec = readTimesOf(inForce)?.spec ?? { ...UTC, timezone: unreadableZoneOf(inForce) }
@@ -223,7 +249,7 @@ function explanationOf(
     by: by === null ? null : { action: by.action, actor: by.actor, at: by.at, reason: by.reason },
     nearest: nearest && { before: dateOf(nearest.before), after: dateOf(nearest.after) },
   }
-  return { ...found, sentence: sentenceOf({ ...found, rule }) }
+  return { ...found, sentence: sentenceOf({ ...found, rule, originLimit, parent }) }
 }
 
 const unreadableZoneOf = ({ times }: InForce): string =>

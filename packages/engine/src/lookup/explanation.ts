@@ -12,6 +12,8 @@ export type Reason =
   | ('backoff' | 'snoozed' | 'released' | 'redriven' | 'queue_limited' | 'origin_limited' | 'key_limited')
   | ('tenant_paused' | 'key_paused' | 'origin_paused')
   | SkipReason
+  /** Skipped by `onLimit`: all slots of its key were taken. */
+  | 'on_limit'
   | WhyNot['rule']
   | ('max_runs' | 'one_off' | 'not_created' | 'canceled' | 'completed')
   | ('history_expired' | 'nothing_recorded' | 'schedule_unreadable')

@@ -3,6 +3,7 @@ import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { rateInWords } from './in-words.ts'
 import type { LimitedBy, RunView } from './run-view.ts'
 
 const MAX_HOLDERS = 5
@@ -56,7 +57,7 @@ export async function withLimit<Found extends RunView | null>(db: Queryable, run
 /** In words: what it waits for, and who has it. */
 export function limitInWords({ key, limit, rate, heldBy }: LimitedBy): string {
   const whose = key === null ? 'the job' : `the key "${key}"`
-  if (limit === null) return `the rate of ${whose}${rate === null ? '' : `, ${rate.limit} in ${rate.periodMs} ms`}`
+  if (limit === null) return `the rate of ${whose}${rate === null ? '' : `, ${rateInWords(rate)}`}`
   const slots = `a slot of ${whose}, which has ${limit}`
   const others = limit > heldBy.length && heldBy.length === MAX_HOLDERS ? ' and others' : ''
   return heldBy.length === 0 ? slots : `${slots}; held by ${heldBy.join(', ')}${others}`

@@ -1,9 +1,9 @@
 import { countLeased } from '../attempts/claim-limited.sql.ts'
 import { gcra } from '../concurrency/gcra.ts'
-import { limitsView } from '../concurrency/shared-limit-fields.ts'
 import { readQueueLimit } from '../concurrency/shared-limits.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { rateInWords } from './in-words.ts'
 
 /** Why nothing of the queue is started just now because of its limits, in words; null: they would let something through. */
 export async function queueShortage(db: Queryable, queueId: number, now: Instant): Promise<string | null> {
@@ -13,6 +13,5 @@ export async function queueShortage(db: Queryable, queueId: number, now: Instant
   if (maxRunning !== null && (await countLeased(db, queueId, maxRunning)) >= maxRunning)
     return `is limited to ${maxRunning} ${maxRunning === 1 ? 'run' : 'runs'} at a time, and so many are under way`
   if (rate === null || gcra(rateAt, rate, now, 1).allowed > 0) return null
-  const { limit: count, period } = limitsView(limit).rateLimit ?? { limit: 0, period: '' }
-  return `starts at most ${count} ${count === 1 ? 'run' : 'runs'} in ${period}, and has done so`
+  return `starts at most ${rateInWords(rate)}, and has done so`
 }

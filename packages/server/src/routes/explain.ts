@@ -8,7 +8,7 @@ import { instantText, pageOf, pageQuery } from '../schemas/page.ts'
 const querystring = pageQuery({
   at: Type.Optional(
     instantText(
-      'One instant, past or to come; default this minute. Without seconds it means the nominal time in that minute, without milliseconds the one in that second.',
+      'One instant, past or to come; default this minute, and of a job that runs once its run that is alive, else its time to come or its last run. Without seconds it means the nominal time in that minute, without milliseconds the one in that second.',
     ),
   ),
   from: Type.Optional(instantText('Every nominal time from here on …')),

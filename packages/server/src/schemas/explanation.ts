@@ -118,7 +118,7 @@ export const explanation = Type.Object(
     reason: nullable(
       Type.String({
         description:
-          '`waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, key_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable.',
+          '`waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, key_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, on_limit, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable.',
       }),
     ),
     sentence: Type.String({
