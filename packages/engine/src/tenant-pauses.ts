@@ -2,20 +2,24 @@ import { recordChange } from './audit/record-change.sql.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { namedKey, pauseKey, resumeKey } from './concurrency/pause-key.sql.ts'
 import { BelfryError } from './errors.ts'
+import { withoutPauser, withPauser } from './intake/paused-by.ts'
 import { Complaints, readText } from './intake/understand-fields.ts'
-import { PAUSE_KIND } from './shards/paused.ts'
+import { MAX_TOLD, PAUSE_KIND } from './shards/paused.ts'
 import type { Transaction } from './store/database.ts'
 import { readReason } from './tenant-jobs.ts'
 import type { TenantScope } from './tenant-scope.ts'
 import {
+  countAllPauses,
   countPauses,
   endPause,
-  findPause,
   listPausedQueues,
   listPauses,
+  lockNamedPause,
+  lockPause,
   type PauseRow,
   pauseHasEnded,
   putPause,
+  setPauser,
 } from './tenants/pause-rows.sql.ts'
 
 /** Exactly one of tenant, key and origin. */
@@ -59,45 +63,67 @@ export class TenantPauses {
 
   /**
    * Nothing of it is started until the pause ends; what has begun goes on, and times still come: their runs wait. Other nodes know
-   * within a second. What is paused already stays as it is, and is the answer.
+   * within a second. What is paused already stays as it is, and is the answer; the pause of an operator and the tenant's own are
+   * one, of both.
    */
   async create(input: PauseInput): Promise<{ pause: PauseView; created: boolean }> {
     const { caller, engine } = this.#scope
-    const { clock, shards, db } = engine
+    const { clock, db } = engine
     const what = readWhat(input)
     const at = clock.now()
     const id = engine.pauses.newId(at)
     const pause: PauseRow = { ...what, id, pausedAt: at, pausedBy: caller.actor, reason: readReason(reasonOf(input)) }
-    const created = await db.transaction(async (tx) => {
+    const made = await db.transaction(async (tx) => {
       if ((await countPauses(tx, caller.tenantId, MAX_PAUSES)) === MAX_PAUSES)
         throw new BelfryError('quota_exceeded', `a tenant may have ${MAX_PAUSES} pauses at a time`)
-      if (!(await putPause(tx, caller.tenantId, pause))) return false
-      if (what.kind === PAUSE_KIND.key) {
-        const { pausedBy: by, reason } = pause
-        await pauseKey(tx, namedKey(caller.tenantId, what.name, shards), { at, by, reason })
+      if (what.kind !== PAUSE_KIND.key && (await countAllPauses(tx, PAUSE_KIND.key, MAX_TOLD)) === MAX_TOLD)
+        throw new BelfryError('quota_exceeded', `an installation may have ${MAX_TOLD} pauses at a time`)
+      if (await putPause(tx, caller.tenantId, pause)) {
+        await this.#begin(tx, pause)
+        return { pause, created: true }
       }
-      await this.#record(tx, pause, 'pause')
-      return true
+      const stands = await lockNamedPause(tx, caller.tenantId, what)
+      if (stands === null) return null
+      const pausedBy = withPauser(stands.pausedBy, caller.actor)
+      if (pausedBy === stands.pausedBy) return { pause: stands, created: false }
+      const both = { ...stands, pausedBy, reason: pause.reason ?? stands.reason }
+      await setPauser(tx, both)
+      await this.#begin(tx, both)
+      return { pause: both, created: false }
     })
-    if (created) await engine.refresh()
-    const found = created ? pause : await findPause(db, caller.tenantId, what)
     // It ended while we looked.
-    if (found === null) return this.create(input)
-    return { pause: viewOf(found), created }
+    if (made === null) return this.create(input)
+    if (made.created) await engine.refresh()
+    return { pause: viewOf(made.pause), created: made.created }
   }
 
-  /** Runs that were sent away come back one behind the other. Ending it again is harmless. */
+  async #begin(tx: Transaction, pause: PauseRow): Promise<void> {
+    const { kind, name, pausedAt: at, pausedBy: by, reason } = pause
+    const { caller, engine } = this.#scope
+    if (kind === PAUSE_KIND.key) await pauseKey(tx, namedKey(caller.tenantId, name, engine.shards), { at, by, reason })
+    await this.#record(tx, pause, 'pause')
+  }
+
+  /**
+   * Runs that were sent away come back one behind the other. Ending it again is harmless. What an operator has paused is for an
+   * operator to end, and stays paused then if the tenant has paused it too.
+   */
   async end(id: string): Promise<void> {
     const { caller, engine } = this.#scope
     const { db, clock, shards, keys } = engine
-    const { tenantId } = caller
+    const { tenantId, actor } = caller
     const isId = UUID.test(id)
     const ended =
       isId &&
       (await db.transaction(async (tx) => {
-        const pause = await endPause(tx, tenantId, id, clock.now())
+        const pause = await lockPause(tx, tenantId, id)
         if (pause === null) return null
-        if (pause.kind === PAUSE_KIND.key) await resumeKey(tx, namedKey(tenantId, pause.name, shards))
+        const pausedBy = withoutPauser(inWords(pause), pause.pausedBy, actor)
+        if (pausedBy !== null) await setPauser(tx, { ...pause, pausedBy })
+        else {
+          await endPause(tx, id, clock.now())
+          if (pause.kind === PAUSE_KIND.key) await resumeKey(tx, namedKey(tenantId, pause.name, shards))
+        }
         await this.#record(tx, pause, 'resume')
         return pause
       }))
@@ -140,6 +166,9 @@ export class TenantPauses {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const reasonOf = ({ reason }: PauseInput): { reason?: string } => (reason === undefined ? {} : { reason })
+
+const inWords = ({ kind, name }: PauseRow): string =>
+  kind === PAUSE_KIND.tenant ? 'the tenant' : `the ${KINDS[kind]} ${name}`
 
 const viewOf = ({ id, kind, name, pausedAt, pausedBy, reason }: PauseRow): PauseView => ({
   id,

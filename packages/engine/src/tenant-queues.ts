@@ -3,11 +3,13 @@ import { recordChange } from './audit/record-change.sql.ts'
 import type { LimitsInput } from './concurrency/shared-limit-fields.ts'
 import { queueLimitRef, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { BelfryError } from './errors.ts'
+import { withoutPauser, withPauser } from './intake/paused-by.ts'
 import { Complaints, readChoice, readWord } from './intake/understand-fields.ts'
 import { QUEUE_KIND, type QueueKind } from './job/states.ts'
 import type { Page, PageRequest } from './lookup/page.ts'
 import { findQueue, getQueue, listQueues, type QueueKindName, type QueueView } from './lookup/queues.sql.ts'
-import { isQueueInUse, lockQueue, type QueueRow, writeQueue } from './shards/queue-rows.sql.ts'
+import { MAX_TOLD } from './shards/paused.ts'
+import { countSetQueues, isQueueInUse, lockQueue, type QueueRow, writeQueue } from './shards/queue-rows.sql.ts'
 import { type QueueSettingsInput, readQueueSettings } from './shards/read-queue-settings.ts'
 import type { Transaction } from './store/database.ts'
 import { readReason } from './tenant-jobs.ts'
@@ -61,8 +63,13 @@ export class TenantQueues {
       await engine.registry.nameQueue(caller.tenantId, name)
     if (maxRunning !== undefined || rateLimit !== undefined) await limitQueue(this.#scope, name, options)
     if (Object.keys(settings).length === 0) return
-    await this.#change(name, async (_tx, queue) => {
+    await this.#change(name, async (tx, queue) => {
       const next = { ...queue, ...settings }
+      if (isSet(next) && !isSet(queue) && (await countSetQueues(tx, MAX_TOLD)) === MAX_TOLD)
+        throw new BelfryError(
+          'quota_exceeded',
+          `an installation may have ${MAX_TOLD} queues with maxDepth, maxAge or jitter of their own`,
+        )
       return isSame(next, queue) ? null : { action: 'set', queue: next }
     })
   }
@@ -72,16 +79,20 @@ export class TenantQueues {
     const { clock } = this.#scope.engine
     const reason = readReason(options)
     await this.#change(name, async (_tx, queue) => {
-      if (queue.pausedAt !== null) return null
-      const paused = { pausedAt: clock.now(), pauseReason: reason, pausedBy: this.#scope.caller.actor }
-      return { action: 'pause', queue: { ...queue, ...paused } }
+      const { actor } = this.#scope.caller
+      if (queue.pausedAt === null)
+        return { action: 'pause', queue: { ...queue, pausedAt: clock.now(), pauseReason: reason, pausedBy: actor } }
+      const pausedBy = withPauser(queue.pausedBy, actor)
+      if (pausedBy === queue.pausedBy) return null
+      return { action: 'pause', queue: { ...queue, pausedBy, pauseReason: reason ?? queue.pauseReason } }
     })
   }
 
   async resume(name: string): Promise<void> {
     await this.#change(name, async (_tx, queue) => {
       if (queue.pausedAt === null) return null
-      return { action: 'resume', queue: { ...queue, ...NOT_PAUSED } }
+      const pausedBy = this.#withoutMe(queue, name)
+      return { action: 'resume', queue: pausedBy === null ? { ...queue, ...NOT_PAUSED } : { ...queue, pausedBy } }
     })
   }
 
@@ -113,10 +124,16 @@ export class TenantQueues {
     await this.#change(name, async (tx, queue) => {
       if (await isQueueInUse(tx, caller.tenantId, queue.id))
         throw new BelfryError('not_empty', `the queue "${name}" still has runs, or jobs that name it`)
+      this.#withoutMe(queue, name)
       await removeLimit(tx, queueLimitRef(queue.id, engine.shards))
       const fresh = { ...queue, kind: null, ...NOT_PAUSED, maxDepth: null, maxAgeMs: null, jitterMs: null }
       return { action: 'delete', queue: fresh, deletedAt: engine.clock.now() }
     })
+  }
+
+  /** Who still pauses it when the caller does not any more; throws if that is not for the caller to end. */
+  #withoutMe({ pausedBy }: QueueRow, name: string): string | null {
+    return withoutPauser(`the queue "${name}"`, pausedBy, this.#scope.caller.actor)
   }
 
   async #change(
@@ -175,5 +192,7 @@ const shown = ({ kind, pausedAt, pauseReason, maxDepth, maxAgeMs, jitterMs }: Qu
   maxAgeMs,
   jitterMs,
 })
+
+const isSet = ({ maxDepth, maxAgeMs, jitterMs }: QueueRow): boolean => (maxDepth ?? maxAgeMs ?? jitterMs) !== null
 
 const isSame = (one: QueueRow, other: QueueRow): boolean => JSON.stringify(shown(one)) === JSON.stringify(shown(other))

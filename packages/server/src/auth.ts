@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { BelfryError, type Tenant } from '@belfry/engine'
+import { BelfryError, OPERATOR, type Tenant } from '@belfry/engine'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import type { Limiter } from './rate-limit.ts'
 import type { Scope, Service } from './service.ts'
@@ -92,7 +92,7 @@ export class Auth {
   async #adminOf(service: Service, name: string): Promise<Caller> {
     const tenant = name === DEFAULT_TENANT.name ? DEFAULT_TENANT : await service.admin.tenants.byName(name)
     if (tenant === null) throw new BelfryError('not_found', 'there is no tenant of the name that Belfry-Tenant says')
-    return { tenantId: tenant.id, tenant: tenant.name, scopes: ADMIN, actor: 'admin', isInstallation: true }
+    return { tenantId: tenant.id, tenant: tenant.name, scopes: ADMIN, actor: OPERATOR, isInstallation: true }
   }
 
   /** How long it takes tells the length of the key at most, which is no secret, and nothing of its text. */

@@ -31,8 +31,10 @@ import {
 } from './job-row.sql.ts'
 import { freeName, holderOfName } from './keys.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
+import { mustHaveFuture } from './must-have-future.sql.ts'
 import { mustKeepUnique } from './must-keep-unique.ts'
 import { overlaps } from './overlaps.ts'
+import { withoutPauser, withPauser } from './paused-by.ts'
 import { type ReplanUpdatedDeps, replanUpdated } from './replan-updated.ts'
 import { isChain, timeBesideChain, triggerDependent } from './trigger-dependent.ts'
 import type { UnderstoodJob } from './understand-job.ts'
@@ -95,8 +97,14 @@ export class JobChanges {
 
   async pause(jobId: string, reason: string | null, by: string): Promise<{ status: JobStatus }> {
     return this.#change(jobId, by, async (tx, { job, timer, record, now }) => {
-      const active = this.#mustHaveFuture(job, timer)
-      if (job.status === JOB_STATUS.paused) return { status: 'paused' }
+      const active = await mustHaveFuture(tx, job, timer)
+      if (job.status === JOB_STATUS.paused) {
+        const both = { ...job, pausedBy: withPauser(job.pausedBy, by), pauseReason: reason ?? job.pauseReason }
+        if (both.pausedBy === job.pausedBy) return { status: 'paused' }
+        await writeJob(tx, both, now)
+        await record('pause', statusOf(job), statusOf(both))
+        return { status: 'paused' }
+      }
       if (active.scheduleId !== null && active.nominalAt !== null && active.nominalAt <= now)
         throw new BelfryError('in_progress', `job ${jobId} is still making up for missed times: try again`)
       await writeTimer(tx, { ...active, dueAt: NEVER_DUE })
@@ -110,8 +118,13 @@ export class JobChanges {
   async resume(jobId: string, by: string, missed: Missed = 'skip'): Promise<{ status: JobStatus }> {
     return this.#change(jobId, by, async (tx, locked) => {
       const { job, timer, record, wake, now } = locked
-      const paused = this.#mustHaveFuture(job, timer)
+      const paused = await mustHaveFuture(tx, job, timer)
       if (job.status !== JOB_STATUS.paused) return { status: 'active' }
+      const pausedBy = withoutPauser(`job ${jobId}`, job.pausedBy, by)
+      if (pausedBy !== null) {
+        await writeJob(tx, { ...job, pausedBy }, now)
+        return { status: 'paused' }
+      }
       await writeJob(tx, { ...job, status: JOB_STATUS.active, pauseReason: null }, now)
       if (paused.scheduleId === null || paused.nominalAt === null) {
         // A job that follows others has no time of its own.
@@ -261,7 +274,7 @@ export class JobChanges {
           await record('trigger', undefined, { runId: waiting.runId })
           return { runId: waiting.runId, status: 'ready' as const }
         }
-        const at = this.#mustHaveFuture(job, timer)
+        const at = await mustHaveFuture(tx, job, timer)
         if (payloadJson !== null) mustTakePayload(JSON.parse(job.definitionJson))
         const known = at.scheduleId === null ? null : await this.#scheduleOf(at)
         let nominalAt = Math.max(now, (at.lastTriggerAt ?? 0) + 1)
@@ -301,7 +314,7 @@ export class JobChanges {
   ): Promise<{ version: number }> {
     const limits: { shard: number; key: string }[] = []
     const updated = await this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
-      const at = this.#mustHaveFuture(job, timer, 'already_due')
+      const at = await mustHaveFuture(tx, job, timer, 'already_due')
       const understood = merge(job.definitionJson, at.nominalAt, job.version)
       if (understood === null) return { version: job.version }
       const before = JSON.parse(job.definitionJson)
@@ -331,20 +344,6 @@ export class JobChanges {
     })
     for (const { shard, key } of limits) this.#deps.onKeyChanged(shard, key)
     return updated
-  }
-
-  #mustHaveFuture(
-    job: JobRow,
-    timer: LockedTimer | null,
-    code: 'already_finished' | 'already_due' = 'already_finished',
-  ): LockedTimer {
-    if (timer && job.status <= JOB_STATUS.paused) return timer
-    throw new BelfryError(
-      code,
-      code === 'already_due'
-        ? `job ${job.jobId} has become a run, or has finished`
-        : `job ${job.jobId} has no future any more`,
-    )
   }
 
   #scheduleOf({ shard, scheduleId }: LockedTimer) {

@@ -31,7 +31,7 @@ const READY = statement(
    select (select count(*)::int from (${aheadText(DELIVERY.at_least_once)} union all ${aheadText(DELIVERY.at_most_once)}) ahead),
      (select count(*)::int from latest l where l.queue_id = $2),
      (select case when count(*) = ${MAX_SCANNED} then min(l.finished_at) else to_timestamp(($4::float8 - ${LATELY_MS}) / 1000) end from latest l),
-     q.paused_at, q.pause_reason, done.actor,
+     q.paused_at, q.pause_reason, coalesce(q.paused_by, done.actor),
      (select max(l.leased_at) from latest l where l.queue_id = $2),
      exists (select from belfry.runs r where r.queue_id = $2 and r.queue_id > 0 and r.state = ${RUN_STATE.leased})
        or exists (select from belfry.packed_runs p where p.queue_id = $2)

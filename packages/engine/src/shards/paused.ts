@@ -4,6 +4,9 @@ import type { Random } from '../runtime/random.ts'
 /** What can be paused besides queues and jobs, as it stands in `pauses.kind`. */
 export const PAUSE_KIND = { tenant: 0, key: 1, origin: 2 } as const
 
+/** Pauses of tenants and origins in the whole installation: each node is told of all of them every second. */
+export const MAX_TOLD = 10_000
+
 /** A pause as the pulse tells it. */
 export interface PauseMark {
   id: string

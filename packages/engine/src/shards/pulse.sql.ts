@@ -5,7 +5,7 @@ import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type FleetTurns, fleetTurns } from './fleet-turns.sql.ts'
-import { PAUSE_KIND, type PauseMark, pauseMarkOf } from './paused.ts'
+import { MAX_TOLD, PAUSE_KIND, type PauseMark, pauseMarkOf } from './paused.ts'
 import { type QueueSettings, queueSettingsOf } from './queue-settings.ts'
 import { PROMOTER_BIT } from './roles.ts'
 
@@ -22,11 +22,12 @@ const WITH_KEY = `>= ${KEYED}`
 /** Calendars that have changed, of one pulse; the rest comes when these are done. */
 const MAX_CALENDARS = 1_000
 
-/** Pauses and settings of queues, of one pulse: there are few. */
-const MAX_SETTINGS = 10_000
+/** Pauses and settings of queues, of one pulse: no more are made but by those who count at the same time. */
+const MAX_SETTINGS = MAX_TOLD + 1_000
+/** A key's pause stands in its limit; its end is told so that it is forgotten. */
 const PAUSES = `array(select p.kind || '/' || p.tenant_id || '/' || coalesce((extract(epoch from p.ended_at) * 1000)::bigint::text, '') || '/' || p.id || '/'
          || encode(convert_to(p.name, 'UTF8'), 'hex')
-       from belfry.pauses p order by p.paused_at limit ${MAX_SETTINGS})`
+       from belfry.pauses p where p.kind <> ${PAUSE_KIND.key} or p.ended_at is not null order by p.kind = ${PAUSE_KIND.key}, p.paused_at limit ${MAX_SETTINGS})`
 const QUEUE_SETTINGS = `array(select q.id || '/' || coalesce(q.max_depth::text, '') || '/' || coalesce(q.max_age_ms::text, '') || '/' || coalesce(q.jitter_ms::text, '')
        from belfry.queues q where q.max_depth is not null or q.max_age_ms is not null or q.jitter_ms is not null order by q.id limit ${MAX_SETTINGS})`
 

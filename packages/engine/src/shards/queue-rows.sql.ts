@@ -24,6 +24,11 @@ const IN_USE = statement(
        join lateral (select t.queue_id from belfry.timers t where t.shard = s.shard and t.job_id = s.job_id limit 1) t on t.queue_id = $2)`,
 )
 
+const COUNT_SET = statement(
+  'count_set_queues',
+  `select count(*)::int from (select from belfry.queues q where q.max_depth is not null or q.max_age_ms is not null or q.jitter_ms is not null limit $1) q`,
+)
+
 /** Jobs that are looked at; a queue that an older one names comes back when that job is due. */
 const MAX_LOOKED_AT = 10_000
 
@@ -53,6 +58,10 @@ export async function writeQueue(tx: Queryable, queue: QueueRow, deletedAt: Inst
   const { id, kind, pausedAt, pauseReason, pausedBy, maxDepth, maxAgeMs, jitterMs } = queue
   await tx.execute(WRITE, [id, kind, pausedAt, pauseReason, deletedAt, pausedBy, maxDepth, maxAgeMs, jitterMs])
 }
+
+/** Queues of all tenants that have settings, which every node is told every second. */
+export const countSetQueues = async (tx: Queryable, limit: number): Promise<number> =>
+  (await tx.query<[number]>(COUNT_SET, [limit]))[0]?.[0] ?? 0
 
 export async function isQueueInUse(tx: Queryable, tenantId: number, queueId: number): Promise<boolean> {
   return (await tx.query<[boolean]>(IN_USE, [tenantId, queueId, MAX_LOOKED_AT]))[0]?.[0] === true

@@ -14,13 +14,18 @@ const PUT = statement(
      where p.ended_at is not null
    returning p.id`,
 )
-const FIND = statement(
-  'find_pause',
-  `select ${COLUMNS} from belfry.pauses p where p.tenant_id = $1 and p.kind = $2 and p.name = $3 and p.ended_at is null`,
+const LOCK_NAMED = statement(
+  'lock_named_pause',
+  `select ${COLUMNS} from belfry.pauses p where p.tenant_id = $1 and p.kind = $2 and p.name = $3 and p.ended_at is null for update`,
 )
+const LOCK = statement(
+  'lock_pause',
+  `select ${COLUMNS} from belfry.pauses p where p.tenant_id = $1 and p.id = $2 and p.ended_at is null for update`,
+)
+const SET_PAUSER = statement('set_pauser', 'update belfry.pauses p set paused_by = $2, reason = $3 where p.id = $1')
 const END = statement(
   'end_pause',
-  `update belfry.pauses p set ended_at = to_timestamp($3::float8 / 1000) where p.tenant_id = $1 and p.id = $2 and p.ended_at is null returning ${COLUMNS}`,
+  'update belfry.pauses p set ended_at = to_timestamp($2::float8 / 1000) where p.id = $1',
 )
 const HAS_ENDED = statement(
   'pause_has_ended',
@@ -33,6 +38,10 @@ const LIST = statement(
 const COUNT = statement(
   'count_pauses',
   'select count(*)::int from (select from belfry.pauses p where p.tenant_id = $1 limit $2) p',
+)
+const COUNT_ALL = statement(
+  'count_all_pauses',
+  'select count(*)::int from (select from belfry.pauses p where p.kind <> $1 limit $2) p',
 )
 const PAUSED_QUEUES = statement(
   'list_paused_queues',
@@ -66,19 +75,28 @@ export async function putPause(tx: Queryable, tenantId: number, pause: PauseRow)
   return (await tx.query(PUT, [pausedAt, id, tenantId, kind, name, pausedBy, reason])).length === 1
 }
 
-export async function findPause(
-  db: Queryable,
+/** Held until the end of the transaction; null: it is not paused. */
+export async function lockNamedPause(
+  tx: Queryable,
   tenantId: number,
   { kind, name }: Pick<PauseRow, 'kind' | 'name'>,
 ): Promise<PauseRow | null> {
-  const [row] = await db.query<Row>(FIND, [tenantId, kind, name])
+  const [row] = await tx.query<Row>(LOCK_NAMED, [tenantId, kind, name])
   return row ? pauseOf(row) : null
 }
 
 /** Null: there is none of this id, or it has ended before. */
-export async function endPause(tx: Queryable, tenantId: number, id: string, at: Instant): Promise<PauseRow | null> {
-  const [row] = await tx.query<Row>(END, [tenantId, id, at])
+export async function lockPause(tx: Queryable, tenantId: number, id: string): Promise<PauseRow | null> {
+  const [row] = await tx.query<Row>(LOCK, [tenantId, id])
   return row ? pauseOf(row) : null
+}
+
+export async function setPauser(tx: Queryable, { id, pausedBy, reason }: PauseRow): Promise<void> {
+  await tx.execute(SET_PAUSER, [id, pausedBy, reason])
+}
+
+export async function endPause(tx: Queryable, id: string, at: Instant): Promise<void> {
+  await tx.execute(END, [id, at])
 }
 
 /** It has ended a moment ago. */
@@ -91,6 +109,10 @@ export const listPauses = async (db: Queryable, tenantId: number, limit: number)
 
 export const countPauses = async (tx: Queryable, tenantId: number, limit: number): Promise<number> =>
   (await tx.query<[number]>(COUNT, [tenantId, limit]))[0]?.[0] ?? 0
+
+/** Those of all tenants, but for one kind. */
+export const countAllPauses = async (tx: Queryable, exceptKind: number, limit: number): Promise<number> =>
+  (await tx.query<[number]>(COUNT_ALL, [exceptKind, limit]))[0]?.[0] ?? 0
 
 export interface PausedQueue {
   name: string

@@ -115,3 +115,26 @@ test('another node that has not heard of the end sends a run away once more: it 
   await t.pass(SECOND, 100)
   expect(t.paths()).toEqual(['/late'])
 })
+
+test('pauses of other tenants, however many, keep none from being known, and there are no more than nodes are told of', async () => {
+  const t = await setup()
+  const fill = (kind: number, count: number) =>
+    t.query(
+      `insert into pauses (paused_at, id, tenant_id, kind, name, paused_by)
+       select to_timestamp(0), gen_random_uuid(), ${OTHER}, ${kind}, 'n' || n, 'bk_other' from generate_series(1, ${count}) n`,
+    )
+  await fill(1, 11_500)
+  await t.own.pauses.create({ origin: t.target.url })
+  await t.settle()
+  expect(t.node.engine.pauses.paused.hasOrigin(1, t.target.url)).toBe(true)
+  await fill(2, 10_000)
+  const refused = { code: 'quota_exceeded', message: expect.stringContaining('an installation may have 10000 pauses') }
+  await expect(t.own.pauses.create({ tenant: true })).rejects.toMatchObject(refused)
+  await t.own.pauses.create({ key: 'mine' })
+  await t.query(
+    `insert into queues (id, tenant_id, name, created_at, max_depth)
+     select 100000 + n, ${OTHER}, 'q' || n, to_timestamp(0), 5 from generate_series(1, 10000) n`,
+  )
+  await t.own.queues.put('set', {})
+  await expect(t.own.queues.put('set', { maxDepth: 1 })).rejects.toMatchObject({ code: 'quota_exceeded' })
+})

@@ -13,7 +13,12 @@ const pause = Type.Object(
     kind: Type.String({ description: 'tenant, key, origin or queue.' }),
     name: nullable(Type.String({ description: 'The key, origin or queue; null for the tenant.' })),
     pausedAt: instant('Since when nothing of it is started.'),
-    pausedBy: nullable(Type.String({ description: "Who paused it: an API key's prefix, or a program." })),
+    pausedBy: nullable(
+      Type.String({
+        description:
+          "Who paused it: an API key's prefix, or a program; `admin` is an operator of the installation, and `admin, bk_…` an operator and the tenant.",
+      }),
+    ),
     reason: nullable(Type.String()),
   },
   { title: 'Pause', additionalProperties: true },
@@ -44,6 +49,10 @@ const pauseInput = Type.Object(
     title: 'PauseInput',
     additionalProperties: false,
     description: 'Exactly one of `tenant`, `key` and `origin`.',
+    'x-elsewhere': {
+      queue: 'a queue is paused by POST /v1/queues/{queue}/pause',
+      job: 'a job is paused by POST /v1/jobs/{jobId}/pause',
+    },
     examples: [
       { origin: 'https://api.example.com', reason: 'the partner asked us to stop' },
       { tenant: true, reason: 'the invoice is not paid' },
@@ -74,7 +83,7 @@ export function pauseRoutes(app: App): void {
         tags,
         summary: 'Start nothing of a tenant, a key or an origin until the pause ends',
         description:
-          'Effective on all nodes within a second. Runs under way go on; times still come, and their runs wait, uncounted, without holding up others. What is paused already is answered as it is, with 200.',
+          'Effective on all nodes within a second. Runs under way go on; times still come, and their runs wait, uncounted, without holding up others. What is paused already is answered as it is, with 200; if an operator and the tenant have both paused it, `pausedBy` names both.',
         body: pauseInput,
         response: { 200: pause, 201: pause },
       },
@@ -92,6 +101,8 @@ export function pauseRoutes(app: App): void {
       schema: {
         tags,
         summary: 'End a pause: its runs come back one after the other',
+        description:
+          "An operator's pause is for an operator to end (403 `forbidden` otherwise); if the tenant has paused the same, that pause stands until it is ended too.",
         params: Type.Object(
           { id: Type.String({ maxLength: 64, examples: ['019a8d3e-1f2a-7000-8abc-0123456789ab'] }) },
           { additionalProperties: false },
