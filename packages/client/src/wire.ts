@@ -616,7 +616,7 @@ export interface Explanation {
   timezone: string
   /** What became of it, or will. */
   verdict: 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
-  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, key_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
+  /** `waiting`: jitter, not_promoted, not_planned, ready, queue_paused, tenant_paused, key_paused, origin_paused, queue_limited, origin_limited, key_limited, job_paused, backoff, snoozed, released, circuit_open, redriven, blocked, dependency. `skipped`: overlap, paused, catch_up_expired, start_deadline, on_limit, superseded, canceled, dependency, … `will_run`: job_paused, if it would. `never`: start_at, end_at, count, exclude, dst, expression, max_runs, one_off, dependency, not_created, canceled, completed. `unknown`: history_expired, nothing_recorded, schedule_unreadable. */
   reason: string | null
   /** All of it in one sentence, for a person. */
   sentence: string
@@ -1485,7 +1485,7 @@ export interface Pause {
   name: string | null
   /** Since when nothing of it is started. */
   pausedAt: string
-  /** Who paused it: an API key's prefix, or a program. */
+  /** Who paused it: an API key's prefix, or a program; `admin` is an operator of the installation, and `admin, bk_…` an operator and the tenant. */
   pausedBy: string | null
   reason: string | null
 }
@@ -2376,7 +2376,7 @@ export interface GetJobsByJobIdExplain {
     jobId: string
   }
   query?: {
-    /** One instant, past or to come; default this minute. Without seconds it means the nominal time in that minute, without milliseconds the one in that second. */
+    /** One instant, past or to come; default this minute, and of a job that runs once its run that is alive, else its time to come or its last run. Without seconds it means the nominal time in that minute, without milliseconds the one in that second. */
     at?: InstantInput
     /** Every nominal time from here on … */
     from?: InstantInput
@@ -2681,13 +2681,13 @@ export interface GetPauses {
   }
 }
 
-/** `POST /v1/pauses`: Start nothing of a tenant, a key or an origin until the pause ends. Effective on all nodes within a second. Runs under way go on; times still come, and their runs wait, uncounted, without holding up others. What is paused already is answered as it is, with 200. */
+/** `POST /v1/pauses`: Start nothing of a tenant, a key or an origin until the pause ends. Effective on all nodes within a second. Runs under way go on; times still come, and their runs wait, uncounted, without holding up others. What is paused already is answered as it is, with 200; if an operator and the tenant have both paused it, `pausedBy` names both. */
 export interface PostPauses {
   body: PauseInput
   response: Pause
 }
 
-/** `DELETE /v1/pauses/{id}`: End a pause: its runs come back one after the other. */
+/** `DELETE /v1/pauses/{id}`: End a pause: its runs come back one after the other. An operator's pause is for an operator to end (403 `forbidden` otherwise); if the tenant has paused the same, that pause stands until it is ended too. */
 export interface DeletePausesById {
   path: {
     id: string

@@ -25,11 +25,21 @@ export function complaintsOf(schema: TSchema, errors: TLocalizedValidationError[
   for (const error of errors) {
     if (choices.some((choice) => isWithin(error, choice) && !isAbout(error, choice))) continue
     if (error.keyword === 'anyOf' && choices.some((choice) => choice.error === error && choice.meant !== null)) continue
+    if (error.keyword === 'type' && errors.some((other) => isPreciser(other, error))) continue
     complaints.push(...complaintsOfOne(schema, error, value))
     if (complaints.length >= MAX_COMPLAINTS) break
   }
   return complaints.slice(0, MAX_COMPLAINTS)
 }
+
+/** Says of the same place which value it must be, and so of which type. */
+const isPreciser = (
+  other: TLocalizedValidationError,
+  { schemaPath, instancePath }: TLocalizedValidationError,
+): boolean =>
+  (other.keyword === 'const' || other.keyword === 'enum') &&
+  other.schemaPath === schemaPath &&
+  other.instancePath === instancePath
 
 /** A value that fits none of several forms, and the one of them that it was meant to have. */
 interface Choice {
@@ -69,10 +79,13 @@ function complaintsOfOne(schema: TSchema, error: TLocalizedValidationError, valu
     case 'boolean':
       return []
     case 'additionalProperties': {
-      const known = Object.keys((valueAt(schema, schemaPath.slice(1)) as { properties?: object }).properties ?? {})
-      return error.params.additionalProperties
-        .slice(0, MAX_COMPLAINTS)
-        .map((name) => complaint(joined(path, name), 'there is no such field', nearestName(name, known)))
+      const { properties, 'x-elsewhere': elsewhere } = valueAt(schema, schemaPath.slice(1)) as Elsewhere
+      const known = Object.keys(properties ?? {})
+      return error.params.additionalProperties.slice(0, MAX_COMPLAINTS).map((name) => {
+        const place = elsewhere?.[name]
+        if (place !== undefined) return complaint(joined(path, name), `there is no such field: ${place}`)
+        return complaint(joined(path, name), 'there is no such field', nearestName(name, known))
+      })
     }
     case 'required':
       return error.params.requiredProperties.map((name) => complaint(joined(path, name), 'is missing'))
@@ -83,6 +96,9 @@ function complaintsOfOne(schema: TSchema, error: TLocalizedValidationError, valu
     case 'type':
       if (path === '') return [notAnObject(found)]
       return [complaint(path, `must be ${articled(error.params.type)}, not ${shown(found)}`)]
+    case 'minimum':
+    case 'maximum':
+      return [complaint(path, `must be ${boundsOf(valueAt(schema, schemaPath.slice(1)))}, not ${shown(found)}`)]
     case 'anyOf':
       return [complaint(path, `has none of the forms it may have`)]
     case 'format':
@@ -90,6 +106,19 @@ function complaintsOfOne(schema: TSchema, error: TLocalizedValidationError, valu
     default:
       return [complaint(path, message)]
   }
+}
+
+/** Fields that are looked for here, and where what they are meant for is done. */
+interface Elsewhere {
+  properties?: object
+  'x-elsewhere'?: Record<string, string>
+}
+
+function boundsOf(schema: unknown): string {
+  const { type, minimum, maximum } = schema as { type?: string | string[]; minimum?: number; maximum?: number }
+  const number = [type].flat().includes('integer') ? 'a whole number' : 'a number'
+  if (minimum !== undefined && maximum !== undefined) return `${number} from ${minimum} to ${maximum}`
+  return minimum === undefined ? `${number} up to ${maximum}` : `${number} of at least ${minimum}`
 }
 
 function oneOf(path: string, allowed: unknown[], value: unknown): Complaint {

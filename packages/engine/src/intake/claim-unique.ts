@@ -161,15 +161,27 @@ const idsOf = (record: KeyHolder | undefined): string[] => (record ? [record.job
 export class UniqueConflict extends BelfryError {
   /** The new job that was refused; null: a run that was to be opened again. */
   readonly item: Prepared | null
+  /** The job of the same call that has the key; null: one that was there before. */
+  readonly other: Prepared | null
 
-  constructor(item: Prepared | null, key: string, { jobId, isActive }: LivingJob, why = '') {
-    const message = `job ${jobId}, which ${isActive ? 'has started' : 'has not started'}, has the unique key "${key}"${why}`
+  constructor(item: Prepared | null, message: string, other: Prepared | null = null) {
     super('unique_conflict', message, { complaints: [{ path: 'unique.key', message }] })
     this.item = item
+    this.other = other
+  }
+
+  /** The same with the place of the other one, which nobody knows by its id. */
+  inCall(jobs: readonly Prepared[]): UniqueConflict {
+    if (this.other === null) return this
+    return new UniqueConflict(this.item, `job ${jobs.indexOf(this.other)} of this call ${this.message}`)
   }
 }
 
-function conflict(item: Prepared, { key, onConflict }: UniqueKey, holder: LivingJob, why?: string): UniqueConflict {
+function conflict(item: Prepared, { key, onConflict }: UniqueKey, holder: Holder, why?: string): UniqueConflict {
+  if (holder.item !== null) return new UniqueConflict(item, `has the unique key "${key}" too`, holder.item)
   const reason = why ?? (onConflict === 'replace' ? 'only a job that has not started can be replaced' : undefined)
-  return new UniqueConflict(item, key, holder, reason === undefined ? '' : `: ${reason}`)
+  return new UniqueConflict(item, `${holderInWords(holder, key)}${reason === undefined ? '' : `: ${reason}`}`)
 }
+
+export const holderInWords = ({ jobId, isActive }: LivingJob, key: string): string =>
+  `job ${jobId}, which ${isActive ? 'has started' : 'has not started'}, has the unique key "${key}"`

@@ -1,6 +1,7 @@
 import { BelfryError } from '../errors.ts'
 import { newJobId, shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
+import { Breather } from '../runtime/breather.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import { pause } from '../runtime/pause.ts'
@@ -10,6 +11,7 @@ import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
 import type { QueueGauge } from '../tenants/queue-gauge.sql.ts'
 import { namesPayload, PayloadMissing } from './announce-payloads.ts'
+import { mustBoundEdges } from './bounded-edges.ts'
 import { type Replacement, UniqueConflict } from './claim-unique.ts'
 import { type Description, describeAfter, describeWhen } from './describe-when.ts'
 import { jobGraph } from './job-graph.ts'
@@ -156,9 +158,13 @@ export class Intake {
     if (!Array.isArray(inputs)) throw invalidJobs('must be an array of jobs')
     if (inputs.length > MAX_JOBS_PER_CALL)
       throw invalidJobs(`at most ${MAX_JOBS_PER_CALL} fit into one call, not ${inputs.length}`)
-    const context = { ...by, now: this.#deps.clock.now(), inCall: true }
+    mustBoundEdges(inputs)
+    const { clock } = this.#deps
+    const context = { ...by, now: clock.now(), inCall: true }
+    const breather = new Breather(clock)
     const understood: UnderstoodJob[] = []
     for (let i = 0; i < inputs.length; i++) {
+      await breather.breathe()
       try {
         understood.push(await this.#understood(inputs[i], context))
       } catch (error) {
@@ -374,7 +380,8 @@ function withRef(created: Created, prepared: Prepared | undefined): Created {
 
 /** Says which job of a call it was that named no payload, met another job, or cannot wait for what it names. */
 function withPosition<Result>(prepared: readonly Prepared[], put: Promise<Result>): Promise<Result> {
-  return put.catch((error: unknown) => {
+  return put.catch((thrown: unknown) => {
+    const error = thrown instanceof UniqueConflict ? thrown.inCall(prepared) : thrown
     if (error instanceof Misplaced) throw inPosition(error, error.position)
     const item = error instanceof PayloadMissing || error instanceof UniqueConflict ? error.item : null
     throw item === null ? error : inPosition(error, prepared.indexOf(item))

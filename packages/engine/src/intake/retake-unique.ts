@@ -2,7 +2,7 @@ import type { Definition } from '../job/definition.ts'
 import { shardOfKey } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
-import { counts, KEEP_UNIQUE_MS, UniqueConflict } from './claim-unique.ts'
+import { counts, holderInWords, KEEP_UNIQUE_MS, UniqueConflict } from './claim-unique.ts'
 import { KEY_KIND, type Key, keyText, readKeys, takeKeys } from './keys.sql.ts'
 import { definitionOf, readLiving, writeUniqueKeys } from './unique-keys.sql.ts'
 
@@ -28,6 +28,6 @@ export async function retakeUnique(
   const others = record ? [record.jobId, ...record.others].filter((other) => other !== jobId) : []
   const living = await readLiving(tx, others)
   const holder = others.map((other) => living.get(other)).find((other) => other && counts(other, unique))
-  if (holder) throw new UniqueConflict(null, unique.key, holder)
+  if (holder) throw new UniqueConflict(null, holderInWords(holder, unique.key))
   await writeUniqueKeys(tx, [{ ...key, others: others.filter((other) => living.has(other)) }], now + KEEP_UNIQUE_MS)
 }

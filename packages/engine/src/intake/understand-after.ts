@@ -60,7 +60,8 @@ export const overlapOfChain = ({ overlap }: Definition): Overlap => overlap ?? C
 /** Each once, in the order in which they were first named. */
 function readNames(complaints: Complaints, value: unknown): string[] {
   if (!Array.isArray(value) || value.length === 0) {
-    complaints.add('after.jobs', `must be a list of at least one job, not ${shown(value)}`)
+    const given = Array.isArray(value) ? 'an empty one' : shown(value)
+    complaints.add('after.jobs', `must be a list of at least one job, not ${given}`)
     return []
   }
   const names = new Set<string>()

@@ -139,9 +139,15 @@ function mustHaveRoom({ queue, jobs }: Wanted, measure: Measure, { maxDepth, max
   const depth = measure.depth + measure.admitted
   if (maxDepth !== null && depth + jobs > maxDepth) {
     const over = depth + jobs - maxDepth
+    // Whoever was told to come again would do so for ever.
+    if (jobs > maxDepth)
+      throw new BelfryError(
+        'invalid_argument',
+        `${jobs} jobs of one call never fit into the queue "${queue}", whose maxDepth is ${maxDepth}: send at most ${maxDepth} of them at a time`,
+      )
     const many = jobs > 1 ? `, so ${jobs} more do not fit` : ''
-    const never = jobs > maxDepth ? `; so many never fit into one call` : ''
-    const message = `the queue "${queue}" is full: ${depth} runs wait in it, and its maxDepth is ${maxDepth}${many}${never}`
+    const wait = depth === 1 ? '1 run waits' : `${depth} runs wait`
+    const message = `the queue "${queue}" is full: ${wait} in it, and its maxDepth is ${maxDepth}${many}`
     throw new BelfryError('queue_full', message, { retryAfterSeconds: waitFor(over, measure.leavingPerSecond) })
   }
   const ageMs = measure.oldestDueAt === null ? 0 : now - measure.oldestDueAt

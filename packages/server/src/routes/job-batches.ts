@@ -91,7 +91,7 @@ function readBatch(body: { jobs: unknown; batch?: unknown }): {
   for (const name of Object.keys(body))
     if (name !== 'jobs' && name !== 'batch') throw refuse(name, 'there is no such field', 'jobs')
   const { jobs, batch } = body
-  if (!Array.isArray(jobs) || jobs.length === 0) throw refuse('jobs', 'must be a list of jobs')
+  if (!Array.isArray(jobs) || jobs.length === 0) throw refuse('jobs', `must be a list of 1 to ${MAX_JOBS} jobs`)
   if (jobs.length > MAX_JOBS) throw refuse('jobs', `must have at most ${MAX_JOBS} jobs, not ${jobs.length}`)
   jobs.forEach((item: unknown, i) => {
     if (!isObject(item)) throw refuse(`jobs[${i}]`, 'must be an object')
