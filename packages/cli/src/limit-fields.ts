@@ -14,17 +14,21 @@ export const LIMIT_FLAGS: FlagTable = {
 }
 
 /** What the flags say about limits, as the API takes it. */
+export const limitFields = (flags: Flags) =>
+  given({ maxRunning: wholeOrNone(flags, 'max-running'), rateLimit: rate(flags) })
+
+/** The same, where it must be something. */
 export function readLimits(flags: Flags) {
-  const found = given({ maxRunning: slots(flags), rateLimit: rate(flags) })
+  const found = limitFields(flags)
   if (Object.keys(found).length > 0) return found
   throw new UsageError('there is nothing to limit: give --max-running or --rate')
 }
 
-function slots(flags: Flags): number | null | undefined {
-  const text = flags.text('max-running')
+export function wholeOrNone(flags: Flags, name: string): number | null | undefined {
+  const text = flags.text(name)
   if (text === 'none') return null
-  if (text === undefined || /^\d{1,15}$/.test(text)) return flags.number('max-running')
-  throw new UsageError(`--max-running is ${JSON.stringify(text)}, but must be a whole number or none`)
+  if (text === undefined || /^\d{1,15}$/.test(text)) return flags.number(name)
+  throw new UsageError(`--${name} is ${JSON.stringify(text)}, but must be a whole number or none`)
 }
 
 function rate(flags: Flags) {

@@ -286,6 +286,17 @@ test('the page of the API names every route of a running node', async () => {
   expect(missing).toEqual([])
 })
 
+test('a queue is limited if it exists; a mistyped name makes none, and the right one is said', async () => {
+  await json(['jobs', 'create', '--queue', 'invoices', '--payload', '1', '--delay', '1h'])
+  const limits = ['--max-running', '3', '--max-depth', '500', '--max-age', '5m']
+  const refused = 'there is no queue "invoice" (not_found); did you mean invoices?'
+  await expect(belfry(['queues', 'limit', 'invoice', ...limits])).rejects.toThrow(refused)
+  expect(await json(['queues', 'limit', 'invoices', ...limits])).toMatchObject({
+    ...{ name: 'invoices', maxRunning: 3, maxDepth: 500, maxAgeMs: 300_000 },
+  })
+  expect((await lines(['queues', 'list'])).map(({ name }) => name)).not.toContain('invoice')
+})
+
 test('workers are listed with what they hold, and drained by their id', async () => {
   const key = readFileSync(join(place.directory, '.belfry', 'admin-key'), 'utf8').trim()
   const lease = () =>
