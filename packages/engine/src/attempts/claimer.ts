@@ -2,6 +2,7 @@ import { hasKey, isAtMostOnce, PRIORITIES } from '../job/level.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
+import { isConnectionLost } from '../store/database.ts'
 import type { Claimed, Delivery, Level } from './claim.sql.ts'
 
 /** What is claimed apart: runs that may be repeated, such that may not, and such that have a key, of either kind. */
@@ -44,7 +45,13 @@ const SHORT_PAUSE_MS = 5
 /** A pool that has no room for longer says when it has. */
 const MAX_SHORT_PAUSES = 10
 const FIRST_LEVEL: Record<Kind, number> = { at_least_once: 0, at_most_once: PRIORITIES, keyed: 2 * PRIORITIES }
+/** Of two whose turn it is at once the first goes first. */
+const KINDS: readonly Kind[] = ['keyed', 'at_most_once', 'at_least_once']
+const kindOf = (level: number): Kind =>
+  hasKey(level) ? 'keyed' : isAtMostOnce(level) ? 'at_most_once' : 'at_least_once'
 const LOWEST_TURN = Number.MIN_SAFE_INTEGER
+const all = (slots: number): number => slots
+const half = (slots: number): number => Math.ceil(slots / 2)
 
 /**
  * Claims the ready runs of one queue for all its workers on this node: few claims, big ones. Per priority level it
@@ -110,18 +117,44 @@ export class Claimer implements Step {
 
   async runOnce(): Promise<{ waitMs: number }> {
     this.#isHeld = false
-    const keyed = await this.#claimIntoSlots(hasKey, 'keyed')
-    const once = await this.#claimIntoSlots(isAtMostOnce, 'at_most_once')
-    const usual = await this.#claimUsual()
+    const done: Record<Kind, boolean> = { keyed: false, at_most_once: false, at_least_once: false }
+    const kinds = this.#kindsInTurn()
+    let failure: { error: unknown } | null = null
+    for (const [place, kind] of kinds.entries()) {
+      const share = place === kinds.length - 1 ? all : half
+      try {
+        done[kind] = kind === 'at_least_once' ? await this.#claimUsual(share) : await this.#claimIntoSlots(kind, share)
+      } catch (error) {
+        // One kind that cannot be claimed stops no other.
+        if (isConnectionLost(error)) throw error
+        failure ??= { error }
+      }
+    }
+    if (failure !== null) throw failure.error
+    const { keyed, at_most_once: once, at_least_once: usual } = done
     if (once || usual || (keyed && !this.#isHeld)) return { waitMs: 0 }
     return { waitMs: keyed || this.#asksAgain() ? SHORT_PAUSE_MS : LONGEST_WAIT_MS }
   }
 
-  async #claimUsual(): Promise<boolean> {
-    const levels = [...this.#hinted].filter((level) => level < PRIORITIES)
+  /**
+   * The kinds that wait, whose first run is the first in turn before the others: where there is room for a few only, each gets what is
+   * its turn, and none can keep the others from it.
+   */
+  #kindsInTurn(): Kind[] {
+    const heads = new Map<Kind, number>()
+    for (const level of this.#hinted) {
+      const kind = kindOf(level)
+      const turn = this.#watermarks.get(level) ?? LOWEST_TURN
+      heads.set(kind, Math.min(turn, heads.get(kind) ?? turn))
+    }
+    return KINDS.filter((kind) => heads.has(kind)).sort((a, b) => (heads.get(a) ?? 0) - (heads.get(b) ?? 0))
+  }
+
+  async #claimUsual(share: (slots: number) => number): Promise<boolean> {
+    const levels = [...this.#hinted].filter((level) => kindOf(level) === 'at_least_once')
     const most = this.#taker.wantsMore() ? MAX_CLAIM : this.#isOvertaken ? SMALL_CLAIM : 0
     if (levels.length === 0 || most === 0) return false
-    const credit = this.#taker.credit(levels.length < this.#hinted.size)
+    const credit = share(this.#taker.credit(levels.length < this.#hinted.size))
     return credit > 0 && this.#claim(levels, Math.min(most, credit), 'at_least_once')
   }
 
@@ -129,12 +162,11 @@ export class Claimer implements Step {
    * Runs that may be performed at most once, or that have a key, are leased into free slots only, and share those with the others:
    * ahead of one, the former would be lost without need, and the latter would hold a slot of their key without working.
    */
-  async #claimIntoSlots(isOf: (level: number) => boolean, kind: Kind): Promise<boolean> {
-    const levels = [...this.#hinted].filter(isOf)
-    const slots = this.#taker.freeSlots()
+  async #claimIntoSlots(kind: Kind, share: (slots: number) => number): Promise<boolean> {
+    const levels = [...this.#hinted].filter((level) => kindOf(level) === kind)
+    const slots = share(this.#taker.freeSlots())
     if (levels.length === 0 || slots === 0) return false
-    const share = levels.length === this.#hinted.size ? slots : Math.ceil(slots / 2)
-    return this.#claim(levels, Math.min(MAX_CLAIM, share), kind)
+    return this.#claim(levels, Math.min(MAX_CLAIM, slots), kind)
   }
 
   async #claim(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
