@@ -1,15 +1,14 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { startTestServer } from './server.ts'
 
-/** Whatever has it measures real time. A machine that has other tests to run may stall once in a while; not three times in a row. */
-const TIMED = { retry: 2 }
-
 const COUNT = 10_000
 const LEASE_MS = 3_000
 /** By then whatever a worker held is to be had again, counted from the end of its lease. */
 const RECOVERY_MS = 2_000
+/** What a machine may add that runs other tests at the same time. What nobody recovers stays away for much longer. */
+const SLACK_MS = 3_000
 
-test('ten thousand runs of a worker that died are all had again within its lease and two seconds', TIMED, async () => {
+test('ten thousand runs of a worker that died are all had again within its lease and two seconds', async () => {
   const server = await startTestServer()
   onTestFinished(() => server.stop())
   const client = server.client()
@@ -42,5 +41,5 @@ test('ten thousand runs of a worker that died are all had again within its lease
   for (const [runId, attempt] of again) expect(attempt).toBeGreaterThan(taken.get(runId) ?? 0)
   expect(isSlow).toBe(false)
   // To close them and take them again is as much work for the machine as it was to make and take them.
-  expect(lateMs).toBeLessThan(RECOVERY_MS + takingMs + makingMs)
+  expect(lateMs).toBeLessThan(RECOVERY_MS + SLACK_MS + takingMs + makingMs)
 })

@@ -5,11 +5,10 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { BelfryApiError, type BelfryClient } from '../src/index.ts'
 import { startTestServer, type TestServer } from './server.ts'
 
-/** Whatever has it measures real time. A machine that has other tests to run may stall once in a while; not three times in a row. */
-const TIMED = { retry: 2 }
-
 /** By then whatever a worker held is to be had again, counted from the end of its lease. */
 const RECOVERY_MS = 2_000
+/** What a machine may add that runs other tests at the same time. What nobody recovers stays away for much longer. */
+const SLACK_MS = 3_000
 const LEASE_MS = 1_000
 
 let server: TestServer
@@ -36,7 +35,7 @@ async function leaseOne(queue: string, workerId: string, leaseMs: number) {
   return runs[0] as NonNullable<(typeof runs)[0]>
 }
 
-test('what a worker leases and never mentions again goes to the next one when the lease is over', TIMED, async () => {
+test('what a worker leases and never mentions again goes to the next one when the lease is over', async () => {
   const queue = newQueue()
   await create(queue, 1)
   const first = await leaseOne(queue, 'silent', LEASE_MS)
@@ -45,7 +44,7 @@ test('what a worker leases and never mentions again goes to the next one when th
   const tookMs = performance.now() - leasedAt
   expect(second).toMatchObject({ runId: first.runId, attempt: 2, failures: 1 })
   expect(tookMs).toBeGreaterThan(LEASE_MS - 100)
-  expect(tookMs).toBeLessThan(LEASE_MS + RECOVERY_MS)
+  expect(tookMs).toBeLessThan(LEASE_MS + RECOVERY_MS + SLACK_MS)
   const late = { token: first.token, status: 'succeeded' as const }
   expect((await client.leases.complete({ workerId: 'silent', results: [late] })).results).toMatchObject([
     { outcome: 'lease_lost' },
@@ -62,7 +61,7 @@ test('what a worker leases and never mentions again goes to the next one when th
   ])
 })
 
-test('heartbeats for ever do not hold a run beyond its timeout', TIMED, async () => {
+test('heartbeats for ever do not hold a run beyond its timeout', async () => {
   const queue = newQueue()
   const timeoutMs = 2_500
   const retry = { maxAttempts: 2, backoff: { type: 'fixed', initial: '1ms', jitter: 0 } }
@@ -81,7 +80,7 @@ test('heartbeats for ever do not hold a run beyond its timeout', TIMED, async ()
   const { second, tookMs } = await next
   expect(second).toMatchObject({ runId: run.runId, attempt: 2, failures: 1 })
   expect(tookMs).toBeGreaterThan(timeoutMs - 100)
-  expect(tookMs).toBeLessThan(timeoutMs + RECOVERY_MS)
+  expect(tookMs).toBeLessThan(timeoutMs + RECOVERY_MS + SLACK_MS)
   // Its lease alone would have ended long before.
   expect(outcomes.filter((outcome) => outcome === 'ok').length).toBeGreaterThan(5)
   expect(Math.max(...untils)).toBeLessThanOrEqual(Date.parse(run.deadline))
@@ -113,7 +112,7 @@ const knownOf = async (prefix: string) => {
   return known
 }
 
-test('five hundred polls whose clients vanish hold nothing and stand in nobodyâ€™s way', TIMED, async () => {
+test('five hundred polls whose clients vanish hold nothing and stand in nobodyâ€™s way', async () => {
   const queue = newQueue()
   const polls = await Promise.all(Array.from({ length: 500 }, (_, i) => openPoll(queue, `gone-${i}`, { max: 1_000 })))
   await expect.poll(async () => (await knownOf('gone-')).length, { interval: 50 }).toBe(500)
@@ -132,7 +131,7 @@ test('five hundred polls whose clients vanish hold nothing and stand in nobodyâ€
     const createdAt = performance.now()
     await create(queue, 1)
     const { runs } = await live
-    expect(performance.now() - createdAt).toBeLessThan(1_000)
+    expect(performance.now() - createdAt).toBeLessThan(1_000 + SLACK_MS)
     // The first attempt: none of the others had it before.
     expect(runs).toMatchObject([{ attempt: 1, failures: 0 }])
     const results = runs.map(({ token }) => ({ token, status: 'succeeded' as const }))
@@ -141,7 +140,7 @@ test('five hundred polls whose clients vanish hold nothing and stand in nobodyâ€
   for (const { inFlight } of await knownOf('gone-')) expect(inFlight).toBe(0)
 })
 
-test('what is being given to clients in the moment in which they vanish is given to others', TIMED, async () => {
+test('what is being given to clients in the moment in which they vanish is given to others', async () => {
   const queue = newQueue()
   const count = 1_000
   // An answer that has left the server is only known to be lost when its lease is over.
@@ -169,7 +168,7 @@ test('what is being given to clients in the moment in which they vanish is given
       seen.add(runId)
     }
   }
-  expect(performance.now() - since).toBeLessThan(LEASE_MS + RECOVERY_MS)
+  expect(performance.now() - since).toBeLessThan(LEASE_MS + RECOVERY_MS + SLACK_MS)
 })
 
 test('a worker that has gone may be forgotten, and its leases still end', async () => {

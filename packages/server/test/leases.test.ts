@@ -3,9 +3,6 @@ import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { oneNode, startWithWorkers, workerCalls } from './worker-calls.ts'
 
-/** Whatever has it measures real time. A machine that has other tests to run may stall once in a while; not three times in a row. */
-const TIMED = { retry: 2 }
-
 interface Run {
   status: string
   attempt: number
@@ -66,14 +63,14 @@ test('a payload that is null is not one that is missing', async () => {
   expect(payloads.sort()).toEqual(['none', null].sort())
 })
 
-test('a poll that waits is answered at once when work comes, and after its time when none does', TIMED, async () => {
+test('a poll that waits is answered at once when work comes, and after its time when none does', async () => {
   const t = await setup()
   const waiting = t.w1.lease('mails', { waitMs: 20_000 })
   await t.read('GET /v1/whoami')
   const began = performance.now()
   await t.create({})
   expect((await waiting).runs).toHaveLength(1)
-  expect(performance.now() - began).toBeLessThan(1_000)
+  expect(performance.now() - began).toBeLessThan(10_000)
   const again = performance.now()
   expect(await t.w1.lease('mails', { waitMs: 300 })).toEqual({ runs: [] })
   expect(performance.now() - again).toBeGreaterThanOrEqual(295)

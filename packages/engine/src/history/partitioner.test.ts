@@ -9,10 +9,9 @@ import { Database } from '../store/database.ts'
 import { migrate } from '../store/migrator.ts'
 import { Partitioner } from './partitioner.ts'
 
-/** Whatever has it measures real time. A machine that has other tests to run may stall once in a while; not three times in a row. */
-const TIMED = { retry: 2 }
-
 const DAY = 86_400_000
+/** A lock is given up after 100 ms; the rest is for a machine that runs other tests at the same time. */
+const LONGEST_MS = 3_000
 const HOUR = 3_600_000
 const NOW = Date.UTC(2026, 10, 15, 13, 30)
 
@@ -156,7 +155,7 @@ test('a reader in an open transaction does not keep the days of history from bei
   expect(await t.partitionsOf('attempts')).toHaveLength(21)
 })
 
-test('a reader of specs costs them their new day for a while, and nothing else', TIMED, async () => {
+test('a reader of specs costs them their new day for a while, and nothing else', async () => {
   const t = await setup()
   await t.partitioner.ensure()
   const reader = await t.connect()
@@ -170,7 +169,7 @@ test('a reader of specs costs them their new day for a while, and nothing else',
   const { waitMs } = await t.partitioner.runOnce()
   stop.abort()
   expect(waitMs).toBeLessThan(HOUR)
-  expect(await longest).toBeLessThan(600)
+  expect(await longest).toBeLessThan(LONGEST_MS)
   expect(await t.partitionsOf('attempts')).toHaveLength(17)
   expect(await t.partitionsOf('specs')).toHaveLength(17)
 
@@ -234,7 +233,7 @@ for (const read of [
   'select count(*) from attempts',
   'select from attempts limit 0',
 ]) {
-  test(`an open reader (${read}) makes dropping busy and holds up no finish`, TIMED, async () => {
+  test(`an open reader (${read}) makes dropping busy and holds up no finish`, async () => {
     const t = await setup()
     await t.partitioner.ensure()
     const reader = await t.connect()
@@ -246,14 +245,14 @@ for (const read of [
     const longest = longestInsert(stop.signal, async () => void (await t.finish(writer, NOW)))
     for (let i = 0; i < 5; i++) expect(await t.partitioner.drop('attempts', NOW - DAY)).toBe('busy')
     stop.abort()
-    expect(await longest).toBeLessThan(600)
+    expect(await longest).toBeLessThan(LONGEST_MS)
 
     await reader.query('commit')
     expect(await t.partitioner.drop('attempts', NOW - DAY)).toBe('dropped')
   })
 }
 
-test('a day can be dropped while finishes go on', TIMED, async () => {
+test('a day can be dropped while finishes go on', async () => {
   const t = await setup()
   await t.partitioner.ensure()
   const writer = await t.connect()
@@ -265,7 +264,7 @@ test('a day can be dropped while finishes go on', TIMED, async () => {
   })
   expect(await t.partitioner.drop('attempts', NOW - DAY)).toBe('dropped')
   stop.abort()
-  expect(await longest).toBeLessThan(600)
+  expect(await longest).toBeLessThan(LONGEST_MS)
   expect((await t.admin.query('select count(*)::int from attempts')).rows[0].count).toBe(inserted)
 })
 

@@ -5,12 +5,9 @@ import { audit } from './audit.ts'
 import { BelfryNode, startNodes } from './fleet.ts'
 import { Ledger } from './ledger.ts'
 
-/** Whatever has it measures real time. A machine that has other tests to run may stall once in a while; not three times in a row. */
-const TIMED = { retry: 2 }
-
 const SHARDS = 64
 /** What the machine may add while other tests keep it busy. */
-const SLACK_MS = 700
+const SLACK_MS = 3_000
 
 async function setup({ leaseMs }: { leaseMs: number }) {
   const database = await createDatabase({ fresh: true })
@@ -22,7 +19,7 @@ async function setup({ leaseMs }: { leaseMs: number }) {
   return { database, ledger, options, nodeIds }
 }
 
-test('the timers of a node that is killed fire again within 3 s', TIMED, async () => {
+test('the timers of a node that is killed fire again within 3 s', async () => {
   const t = await setup({ leaseMs: 30_000 })
   const victim = new BelfryNode(t.options)
   await victim.ready
