@@ -6,6 +6,9 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
 
+/** Jobs of one call may have met jobs of so many others. */
+const MAX_CANDIDATES = 100
+
 const INSERT = statement(
   'insert_batch',
   `insert into belfry.batches (created_at, id, on_finish, tenant_id, total, shard, name, created_by)
@@ -35,9 +38,13 @@ const GET = statement(
   `select b.tenant_id, b.name, b.total, b.succeeded, b.failed, b.canceled, b.skipped, b.on_finish, b.created_at, b.finished_at, b.created_by
    from belfry.batches b where b.shard = $1 and b.id = $2`,
 )
-const OF_JOB = statement(
-  'batch_of_job',
-  `select s.definition ->> 'batchId' from belfry.specs s where s.shard = $1 and s.job_id = $2`,
+/** The batches that these one-offs were made in, or run at the end of. */
+const OF_JOBS = statement(
+  'batches_of_jobs',
+  `select distinct s.batch_id from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id) cross join lateral (
+     select coalesce(s.definition ->> 'batchId', s.definition -> 'after' ->> 'batch') as batch_id
+     from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s
+   where s.batch_id is not null limit ${MAX_CANDIDATES}`,
 )
 const PURGE = statement(
   'purge_batches',
@@ -65,10 +72,22 @@ export async function insertBatch(tx: Queryable, batch: NewBatch, now: Instant):
   await tx.execute(INSERT, [now, id, onFinish, tenantId, total, shardOfJob(id), name, createdBy])
 }
 
-/** The batch that a one-off was created in. */
-export async function batchOfJob(tx: Queryable, jobId: string | null): Promise<string | null> {
-  if (jobId === null) return null
-  return (await tx.query<[string | null]>(OF_JOB, [shardOfJob(jobId), jobId]))[0]?.[0] ?? null
+/**
+ * The batch of a call that was made before, by the jobs that it is answered with. Some of them may have been there already when
+ * it was made, and be of other batches: those have another name or another number of jobs.
+ */
+export async function batchOfCall(
+  tx: Queryable,
+  jobIds: readonly string[],
+  { name, total }: Pick<NewBatch, 'name' | 'total'>,
+): Promise<string | null> {
+  if (jobIds.length === 0) return null
+  const batches = await tx.query<[string]>(OF_JOBS, [numbers(jobIds.map(shardOfJob)), ids(jobIds)])
+  for (const id of batches.flat().sort()) {
+    const batch = await getBatch(tx, null, id)
+    if (batch?.name === name && batch.total === total) return id
+  }
+  return null
 }
 
 /** How many jobs of a batch have ended in each way. */

@@ -1,23 +1,32 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, numbers } from '../store/arrays.ts'
+import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 /**
- * Where the other parents of a job are with a nominal time: whether their run of it is alive or comes next, and how it ended.
+ * Where the parents of a job are with a nominal time: whether their run of it is alive, whether it comes next, and how it ended.
  * Runs that somebody waits for never stand in a receipt.
  */
 const PARENTS = statement(
   'look_at_parents_of_chain',
-  `select e.parent,
-     exists (select from belfry.runs r where r.shard = e.shard and r.job_id = e.parent and r.nominal_at = to_timestamp($3::float8 / 1000))
-       or exists (select from belfry.timers t where t.shard = e.shard and t.job_id = e.parent and t.nominal_at = to_timestamp($3::float8 / 1000)
-         and t.due_at < 'infinity'),
+  `select e.parent, e.wanted, e.on_failure,
+     exists (select from belfry.runs r where r.shard = e.shard and r.job_id = e.parent and r.nominal_at = to_timestamp($2::float8 / 1000)),
+     exists (select from belfry.timers t where t.shard = e.shard and t.job_id = e.parent and t.nominal_at = to_timestamp($2::float8 / 1000)
+       and t.due_at < 'infinity'),
      (select a.outcome from belfry.attempts a
-      where a.shard = e.shard and a.job_id = e.parent and a.nominal_at = to_timestamp($3::float8 / 1000)
-        and a.finished_at >= to_timestamp($3::float8 / 1000) - interval '1 day' and a.final order by a.finished_at desc limit 1)
-   from belfry.edges e where e.child = $1 and e.tenant_id > 0 and e.parent <> $2`,
+      where a.shard = e.shard and a.job_id = e.parent and a.nominal_at = to_timestamp($2::float8 / 1000)
+        and a.finished_at >= to_timestamp($2::float8 / 1000) - interval '1 day' and a.final order by a.finished_at desc limit 1)
+   from belfry.edges e where e.child = $1 and e.tenant_id > 0`,
+)
+/** Which of these jobs follow one whose timer is still at this nominal time. */
+const COMING = statement(
+  'look_at_timers_of_parents',
+  `select u.n::int from unnest($1::uuid[], $2::float8[]) with ordinality as u (child, nominal_at, n) cross join lateral (
+     select from belfry.edges e cross join lateral (
+       select from belfry.timers t where t.shard = e.shard and t.job_id = e.parent and t.nominal_at = to_timestamp(u.nominal_at / 1000)
+         and t.due_at < 'infinity' limit 1) t
+     where e.child = u.child and e.tenant_id > 0 limit 1) e`,
 )
 const HAD = statement(
   'chain_had_run',
@@ -42,19 +51,34 @@ const HOLD = statement(
      select true as is_held from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1 for update skip locked) h on true`,
 )
 
-export interface OtherParent {
+export interface ParentOfChain {
   jobId: string
+  wanted: number
+  onFailure: number
+  /** Its run is alive: its end will tell. */
+  isAlive: boolean
+  /** Its timer is at this time: that becomes a run, or is skipped. */
   isComing: boolean
   /** Null: it has no run of this time. */
   outcome: number | null
 }
 
-export async function lookAtOtherParents(
+export async function lookAtParents(tx: Queryable, child: string, nominalAt: Instant): Promise<ParentOfChain[]> {
+  const rows = await tx.query<[string, number, number, boolean, boolean, number | null]>(PARENTS, [child, nominalAt])
+  return rows.map(([jobId, wanted, onFailure, isAlive, isComing, outcome]) => ({
+    ...{ jobId, wanted, onFailure, isAlive, isComing, outcome },
+  }))
+}
+
+/** Those of the times for which a parent of the job still has a timer. */
+export async function stillComing<Time extends { jobId: string; nominalAt: Instant }>(
   tx: Queryable,
-  { child, parent, nominalAt }: { child: string; parent: string; nominalAt: Instant },
-): Promise<OtherParent[]> {
-  const rows = await tx.query<[string, boolean, number | null]>(PARENTS, [child, parent, nominalAt])
-  return rows.map(([jobId, isComing, outcome]) => ({ jobId, isComing, outcome }))
+  times: readonly Time[],
+): Promise<Set<Time>> {
+  if (times.length === 0) return new Set()
+  const values = [ids(times.map(({ jobId }) => jobId)), instants(times.map(({ nominalAt }) => nominalAt))]
+  const rows = await tx.query<[number]>(COMING, values)
+  return new Set(rows.map(([n]) => times[n - 1] as Time))
 }
 
 /** Whether the job has, or had, a run of this nominal time. */

@@ -10,9 +10,17 @@ import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
-import { chainStatus, hadRun, holdChains, lookAtOtherParents, wasSkipped } from './chain.sql.ts'
-import { deleteEdges, type Edge, readOpenEdges } from './edges.sql.ts'
-import { type Behind, deleteEnds, type End, lockEndsOfRecurring } from './outbox.sql.ts'
+import { chainStatus, hadRun, holdChains, lookAtParents, stillComing, wasSkipped } from './chain.sql.ts'
+import { deleteEdgesOfChild, readOpenEdges } from './edges.sql.ts'
+import {
+  type Behind,
+  type ChainTime,
+  deleteEnds,
+  type End,
+  lockEndsOfRecurring,
+  putUndecided,
+  UNDECIDED,
+} from './outbox.sql.ts'
 
 export interface ChainDeps {
   db: Database
@@ -51,53 +59,78 @@ export function deliverChain(deps: ChainDeps, now: Instant, behind: Behind = nul
   return deps.db.transaction(async (tx) => {
     const done: ChainDelivered = { ends: 0, ready: [], asked: [], hasMore: false, wasHeld: false, behind: null }
     const ends = await lockEndsOfRecurring(tx, MAX_ENDS, behind)
-    done.hasMore = behind !== null || ends.length === MAX_ENDS
-    if (ends.length === 0) return done
+    const undecided = await stillComing(
+      tx,
+      ends.filter(({ number }) => number === UNDECIDED),
+    )
+    const sayable = ends.filter((end) => !undecided.has(end))
+    // What waits for a timer is looked at again with the pulse.
+    done.hasMore = ends.length === MAX_ENDS || (behind !== null && (sayable.length > 0 || ends.length === 0))
+    done.behind = ends.length === MAX_ENDS ? (ends.at(-1) as End) : null
+    if (sayable.length === 0) return done
     await tx.setLockTimeout(LOCK_TIMEOUT_MS)
-    const pairs = await pairsOf(tx, ends)
-    const elsewhere = await holdChains(tx, new Set(pairs.map(({ edge }) => edge.child)))
+    const pairs = await pairsOf(tx, sayable)
+    const elsewhere = await holdChains(tx, new Set(pairs.map(({ child }) => child)))
     const open = new Set<End>()
-    for (const { end, edge } of pairs) {
-      if (elsewhere.has(edge.child)) open.add(end)
-      else await follow(tx, deps, { end, edge, now, done })
+    const again: ChainTime[] = []
+    for (const { end, child } of pairs) {
+      if (elsewhere.has(child)) open.add(end)
+      else await follow(tx, deps, { end, child, now, done, again })
     }
-    const told = ends.filter((end) => !open.has(end))
+    const told = sayable.filter((end) => !open.has(end))
     await deleteEnds(tx, told)
+    await putUndecided(tx, again)
     done.ends = told.length
     done.wasHeld = open.size > 0
-    done.behind = ends.length === MAX_ENDS ? (ends.at(-1) as End) : null
     return done
   })
 }
 
 /** What is to be told to whom: each job of the times before, in their order. */
-async function pairsOf(tx: Transaction, ends: readonly End[]): Promise<{ end: End; edge: Edge }[]> {
-  const edges = await readOpenEdges(tx, [...new Set(ends.map(({ jobId }) => jobId))], MAX_ENDS * MAX_CHILDREN)
-  const pairs = ends.flatMap((end) => edges.filter(({ parent }) => parent === end.jobId).map((edge) => ({ end, edge })))
-  return pairs.sort((a, b) =>
-    a.edge.child === b.edge.child ? a.end.nominalAt - b.end.nominalAt : a.edge.child < b.edge.child ? -1 : 1,
-  )
+async function pairsOf(tx: Transaction, ends: readonly End[]): Promise<{ end: End; child: string }[]> {
+  const parents = new Set(ends.flatMap(({ jobId, number }) => (number === UNDECIDED ? [] : [jobId])))
+  const children = new Map<string, string[]>()
+  for (const { parent, child } of await readOpenEdges(tx, [...parents], MAX_ENDS * MAX_CHILDREN)) {
+    const of = children.get(parent)
+    if (of) of.push(child)
+    else children.set(parent, [child])
+  }
+  const pairs = ends.flatMap((end) => {
+    const told = end.number === UNDECIDED ? [end.jobId] : (children.get(end.jobId) ?? [])
+    return told.map((child) => ({ end, child }))
+  })
+  return pairs.sort((a, b) => (a.child === b.child ? a.end.nominalAt - b.end.nominalAt : a.child < b.child ? -1 : 1))
 }
 
 interface Follow {
   end: End
-  edge: Edge
+  child: string
   now: Instant
   done: ChainDelivered
+  /** Times that cannot be decided yet. */
+  again: ChainTime[]
 }
 
-async function follow(tx: Transaction, deps: ChainDeps, { end, edge, now, done }: Follow): Promise<void> {
-  const { child } = edge
+async function follow(tx: Transaction, deps: ChainDeps, { end, child, now, done, again }: Follow): Promise<void> {
   const timer = await lockTimer(tx, shardOfJob(child), child)
   const status = await chainStatus(tx, child)
-  if (timer === null || status === null || status >= CANCELED) return deleteEdges(tx, [edge])
+  if (timer === null || status === null || status >= CANCELED) return deleteEdgesOfChild(tx, child)
   const { nominalAt } = end
   if (await hadRun(tx, child, nominalAt)) return
-  const others = await lookAtOtherParents(tx, { child, parent: end.jobId, nominalAt })
-  // Whoever of them ends last makes the run.
-  if (others.some(({ isComing }) => isComing)) return
-  const outcomes = [end.outcome, ...others.flatMap(({ outcome }) => (outcome === null ? [] : [outcome]))]
-  const isWanted = outcomes.every((outcome) => meaningOf(outcome, edge) === 'satisfied')
+  const parents = await lookAtParents(tx, child, nominalAt)
+  const others = parents.filter(({ jobId }) => jobId !== end.jobId)
+  // Whoever of them ends last makes the run. One that may yet skip this time would not say so.
+  if (others.some(({ isAlive }) => isAlive)) return
+  if (others.some(({ isComing }) => isComing)) {
+    again.push({ jobId: child, nominalAt })
+    return
+  }
+  const ended = parents.flatMap((parent) => {
+    const outcome = parent.jobId === end.jobId ? end.outcome : parent.outcome
+    return outcome === null ? [] : [{ parent, outcome }]
+  })
+  if (ended.length === 0) return
+  const isWanted = ended.every(({ parent, outcome }) => meaningOf(outcome, parent) === 'satisfied')
   if (!isWanted || status === PAUSED) {
     if (await wasSkipped(tx, child, nominalAt)) return
     const reason = isWanted ? 'paused' : 'dependency'

@@ -49,10 +49,6 @@ const PLACES = `with u as (
      select e.ctid from u cross join lateral (
        select e.ctid from belfry.edges e where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.child = u.child limit 1) e
    )`
-const DELETE = statement(
-  'delete_edges',
-  `${PLACES} delete from belfry.edges e where /*shards e*/ e.ctid = any (array(select p.ctid from place p))`,
-)
 const MARK = statement(
   'mark_edges',
   `${PLACES} update belfry.edges e set state = $4::smallint where /*shards e*/ e.ctid = any (array(select p.ctid from place p))`,
@@ -93,10 +89,6 @@ export async function readOpenEdges(tx: Queryable, parents: readonly string[], l
   return rows.map(([parent, child, kind, childNominal, wanted, onFailure]) => ({
     ...{ parent, child, kind, childNominal, wanted, onFailure },
   }))
-}
-
-export async function deleteEdges(tx: Queryable, pairs: readonly Pair[]): Promise<void> {
-  if (pairs.length > 0) await tx.execute(DELETE, pairArrays(pairs))
 }
 
 export async function markEdges(tx: Queryable, pairs: readonly Pair[], state: number): Promise<void> {

@@ -1,4 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
+import { OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { booleans, ids, instants, numbers, places } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -8,10 +9,19 @@ import { statement } from '../store/statement.ts'
 export interface End {
   jobId: string
   nominalAt: Instant
-  /** Of its last attempt; 0: it had none. */
+  /** Of its last attempt; 0: it had none; `UNDECIDED`. */
   number: number
   outcome: number
 }
+
+/**
+ * No end: a time of a job that follows others, which one of those has told of while the timer of another was still at it. That
+ * one may skip the time and tell nobody, so it is looked again until the timer has moved on.
+ */
+export const UNDECIDED = -1
+
+/** A nominal time of a job that follows others. */
+export type ChainTime = Pick<End, 'jobId' | 'nominalAt'>
 
 /** Held by this transaction: it lies where it does until the commit. */
 export interface HeldEnd extends End {
@@ -36,6 +46,13 @@ const PUT = statement(
    select to_timestamp(u.nominal_at / 1000), u.job_id, u.number, u.shard, u.outcome, u.one_off
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::smallint[], $6::boolean[]) as u (shard, job_id, nominal_at, number, outcome, one_off)
    on conflict (shard, job_id, nominal_at, number) do update set outcome = excluded.outcome`,
+)
+const PUT_UNDECIDED = statement(
+  'put_undecided',
+  `insert into belfry.outbox (nominal_at, job_id, number, shard, outcome, one_off)
+   select to_timestamp(u.nominal_at / 1000), u.job_id, ${UNDECIDED}, u.shard, ${OUTCOME.skipped}, false
+   from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, nominal_at)
+   on conflict do nothing`,
 )
 /** Waits for whoever is delivering one of them. */
 const TAKE_BACK = statement(
@@ -89,6 +106,11 @@ export async function putEnds(tx: Queryable, ends: readonly End[]): Promise<void
   if (ends.length === 0) return
   const values = [numbers(ends.map(({ outcome }) => outcome)), booleans(ends.map(() => true))]
   await tx.execute(PUT, [...endArrays(ends), ...values])
+}
+
+/** It is looked again whether these jobs get runs of these times. */
+export async function putUndecided(tx: Queryable, times: readonly ChainTime[]): Promise<void> {
+  if (times.length > 0) await tx.execute(PUT_UNDECIDED, runArrays(times))
 }
 
 /** These runs were opened again before everybody was told of their end. */

@@ -26,6 +26,11 @@ export interface KeyTerms extends UniqueTerms {
   missing: ReadonlySet<Prepared>
 }
 
+export interface KeyAnswer extends Answer {
+  /** The same request was made before. */
+  isRepeated?: true
+}
+
 /**
  * Takes all keys of a call, in order. Answers the jobs that exist already: by idempotency key first, then by unique key; a request
  * that is answered does not ask for its name again. Throws if a key or name belongs to something else.
@@ -34,8 +39,8 @@ export async function claimKeys(
   tx: Queryable | Transaction,
   keyed: readonly Prepared[],
   terms: KeyTerms,
-): Promise<Map<Prepared, Answer>> {
-  const answers = new Map<Prepared, Answer>()
+): Promise<Map<Prepared, KeyAnswer>> {
+  const answers = new Map<Prepared, KeyAnswer>()
   const owners = new Map<string, { item: Prepared; key: Key }>()
   for (const item of keyed) {
     for (const key of item.keys) {
@@ -57,7 +62,7 @@ export async function claimKeys(
     // Held by the very job: an earlier try was committed, and its answer was lost.
     if (!key || !holder || holder.jobId === item.job.jobId) continue
     if (holder.fingerprint !== key.fingerprint) throw mismatch(key.key)
-    answers.set(item, { jobId: holder.jobId })
+    answers.set(item, { jobId: holder.jobId, isRepeated: true })
   }
   await answerByUnique(tx, keyed, held, answers, terms)
   const claimed = await claimNames(tx, keyed, held, answers)
@@ -71,7 +76,7 @@ async function answerByUnique(
   tx: Queryable,
   keyed: readonly Prepared[],
   held: ReadonlyMap<string, KeyHolder>,
-  answers: Map<Prepared, Answer>,
+  answers: Map<Prepared, KeyAnswer>,
   { missing, ...terms }: KeyTerms,
 ): Promise<void> {
   const unique = keyed.filter((item) => uniqueKeyOf(item) !== undefined && !answers.has(item))
@@ -82,7 +87,8 @@ async function answerByUnique(
   if (found.size === 0) return
   const instead = new Map([...found].map(([item, { jobId }]) => [item.job.jobId, jobId]))
   // The same request in the same call, and later, is answered like the first.
-  for (const [item, { jobId }] of answers) answers.set(item, { jobId: instead.get(jobId) ?? jobId })
+  for (const [item, answer] of answers)
+    answers.set(item, { ...answer, jobId: instead.get(answer.jobId) ?? answer.jobId })
   const pointed = [...found].flatMap(([item, { jobId }]) =>
     item.keys.filter(({ kind }) => kind === KEY_KIND.idempotency).map((key) => ({ ...key, jobId })),
   )

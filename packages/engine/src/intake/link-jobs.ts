@@ -24,8 +24,9 @@ export interface CallLinks {
 
 type Kind = 'one_off' | 'recurring'
 
-/** Whose edges are made while the database is at work on those before. */
+/** So many are made while the database is at work on those before, and others have their turn in between. */
 const JOBS_AT_A_TIME = 1_000
+const EDGES_AT_A_TIME = 5_000
 
 /**
  * Ties the jobs of a call to those that they wait for, in the transaction that is about to insert them. The rows of parents that
@@ -70,8 +71,8 @@ class Call {
   readonly #isFresh: readonly boolean[]
   readonly #kinds: Kind[] = []
   readonly #parentIds: (readonly string[])[] = []
-  /** How many of its jobs the batch counts. */
-  #counted = 0
+  /** What the batch counts: two of the call may be one job. */
+  readonly #counted = new Set<string>()
 
   constructor(prepared: readonly Prepared[], links: CallLinks, idOf: (item: Prepared) => string | null) {
     this.#prepared = prepared
@@ -151,23 +152,26 @@ class Call {
     this.#prepared.forEach((_, i) => {
       if (this.#isFresh[i]) for (const parent of this.#parents(i)) awaited.add(parent)
     })
-    for (let from = 0; from < this.#prepared.length; from += JOBS_AT_A_TIME) {
-      const edges: NewEdge[] = []
-      const to = Math.min(this.#prepared.length, from + JOBS_AT_A_TIME)
-      for (let i = from; i < to; i++) {
-        const item = this.#prepared[i] as Prepared
-        const isCounted = this.#links.batch !== null && !this.#closesBatch(i)
-        if (this.#isFresh[i]) this.#linkOne(item, i, { now, edges })
-        if (isCounted) edges.push(this.#countedEdge(i, item.job.tenantId))
-        if (this.#isFresh[i]) item.job.hasDependents = isCounted || awaited.has(item.job.jobId)
+    let edges: NewEdge[] = []
+    for (let i = 0, jobs = 0; i < this.#prepared.length; i++, jobs++) {
+      if (jobs === JOBS_AT_A_TIME || edges.length >= EDGES_AT_A_TIME) {
+        yield edges
+        edges = []
+        jobs = 0
       }
-      yield edges
+      const item = this.#prepared[i] as Prepared
+      const isCounted = this.#links.batch !== null && !this.#closesBatch(i)
+      if (this.#isFresh[i]) this.#linkOne(item, i, { now, edges })
+      if (isCounted) this.#count(this.#ids[i] as string, item.job.tenantId, edges)
+      if (this.#isFresh[i]) item.job.hasDependents = isCounted || awaited.has(item.job.jobId)
     }
+    yield edges
   }
 
-  #countedEdge(i: number, tenantId: number): NewEdge {
-    this.#counted++
-    return { parent: this.#ids[i] as string, child: this.#links.batch?.id as string, tenantId, ...BATCH }
+  #count(parent: string, tenantId: number, edges: NewEdge[]): void {
+    if (this.#counted.has(parent)) return
+    this.#counted.add(parent)
+    edges.push({ parent, child: this.#links.batch?.id as string, tenantId, ...BATCH })
   }
 
   #linkOne(item: Prepared, i: number, { now, edges }: { now: Instant; edges: NewEdge[] }): void {
@@ -200,7 +204,7 @@ class Call {
       name,
       createdBy,
       tenantId,
-      total: this.#counted,
+      total: this.#counted.size,
       onFinish: closing === -1 ? null : (this.#ids[closing] as string),
     }
   }
@@ -227,9 +231,12 @@ class Call {
   }
 
   #closesBatch(i: number): boolean {
-    return this.#prepared[i]?.understood.definition.after?.batch !== undefined
+    return closesBatch(this.#prepared[i] as Prepared)
   }
 }
+
+/** The job that runs when all others of the batch have finished. */
+export const closesBatch = ({ understood }: Prepared): boolean => understood.definition.after?.batch !== undefined
 
 /**
  * The stored text with what the job waits for, whose names have become ids. Not from the object: its payload is the caller's, and

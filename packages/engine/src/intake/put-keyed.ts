@@ -1,10 +1,10 @@
 import { findParents } from '../dependencies/await-parents.sql.ts'
-import { batchOfJob } from '../dependencies/batches.sql.ts'
+import { batchOfCall } from '../dependencies/batches.sql.ts'
 import type { Queryable, Transaction } from '../store/database.ts'
 import { announcePayloads, missingOf, withdrawPayloads } from './announce-payloads.ts'
-import { claimKeys } from './claim-keys.ts'
+import { claimKeys, type KeyAnswer } from './claim-keys.ts'
 import type { Answer, UniqueTerms } from './claim-unique.ts'
-import { type CallLinks, linkJobs } from './link-jobs.ts'
+import { type CallLinks, closesBatch, linkJobs } from './link-jobs.ts'
 import type { Sending } from './put-jobs.sql.ts'
 import { type Created, createdOf, type Prepared, putAll } from './put-prepared.ts'
 
@@ -57,22 +57,26 @@ async function link(
   tx: Queryable,
   prepared: readonly Prepared[],
   links: CallLinks,
-  { answers, fresh, terms }: { answers: ReadonlyMap<Prepared, Answer>; fresh: readonly Prepared[]; terms: PutTerms },
+  { answers, fresh, terms }: { answers: ReadonlyMap<Prepared, KeyAnswer>; fresh: readonly Prepared[]; terms: PutTerms },
 ): Promise<boolean> {
   const [first] = fresh
   if (terms.isResent && first && (await findParents(tx, [first.job.jobId])).size > 0) return true
   const idOf = (item: Prepared) => answers.get(item)?.jobId ?? null
-  const known = links.batch !== null && first === undefined ? await batchOfJob(tx, idOf(prepared[0] as Prepared)) : null
-  if (links.batch !== null && known !== null) {
-    // The same call was made before: it is answered with its batch.
-    links.batch.id = known
-    return true
+  if (links.batch !== null && first === undefined) {
+    const repeated = [...answers.values()].filter(({ isRepeated }) => isRepeated).map(({ jobId }) => jobId)
+    const total = new Set(prepared.filter((item) => !closesBatch(item)).map(idOf)).size
+    const known = await batchOfCall(tx, repeated, { name: links.batch.name, total })
+    if (known !== null) {
+      // The same call was made before: it is answered with its batch.
+      links.batch.id = known
+      return true
+    }
   }
   if (await linkJobs(tx, prepared, links, { idOf, now: terms.now, sending: terms.sending })) terms.onTold()
   return false
 }
 
-const NONE: ReadonlyMap<Prepared, Answer> = new Map()
+const NONE: ReadonlyMap<Prepared, KeyAnswer> = new Map()
 
 function answeredBy({ jobId, replacement }: Answer): Created {
   if (replacement === undefined) return { jobId, deduplicated: true, nextRunAt: null }

@@ -46,6 +46,35 @@ test('the same request is the same batch', async () => {
   expect(await t.kit.batches.get(first.batchId)).toMatchObject({ total: 2, succeeded: 2 })
 })
 
+test('a batch in which two are one job counts it once, and finishes', async () => {
+  const t = await setup()
+  const unique = { unique: { key: 'u' } }
+  const same = { idempotencyKey: 'same', payload: 'same' }
+  const { batchId } = await t.kit.batches.create(
+    [job('x', unique), job('y', unique), { queue: 'work', ...same }, { queue: 'work', ...same }],
+    { onFinish: { queue: 'work', payload: 'end' } },
+  )
+  expect(await t.kit.batches.get(batchId)).toMatchObject({ total: 2, open: 2 })
+  await t.kit.settle()
+  expect(await t.kit.batches.get(batchId)).toMatchObject({ succeeded: 2, open: 0, finishedAt: expect.any(Date) })
+  expect(t.seen().at(-1)).toBe('end')
+})
+
+test('a batch all of whose jobs were there by their unique keys is a batch of its own', async () => {
+  const t = await setup()
+  const unique = { unique: { key: 'u' } }
+  const first = await t.kit.batches.create([job('x', unique), job('z')], { name: 'first' })
+  const call = [job('y', { ...unique, idempotencyKey: 'y' })]
+  const second = await t.kit.batches.create(call, { name: 'second' })
+  expect(second.jobs[0]?.jobId).toBe(first.jobs[0]?.jobId)
+  expect(await t.kit.batches.get(second.batchId)).toMatchObject({ name: 'second', total: 1, open: 1 })
+  const again = await t.kit.batches.create(call, { name: 'second' })
+  expect(again.batchId).not.toBe(first.batchId)
+  await t.kit.settle()
+  for (const { batchId } of [second, again])
+    expect(await t.kit.batches.get(batchId)).toMatchObject({ succeeded: 1, open: 0 })
+})
+
 test('what no batch can count is refused, and nothing of it is made', async () => {
   const t = await setup()
   const recurring = [job('a'), job('b', { every: 'PT1M' })]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MINUTE } from '../behaviour/kit.ts'
+import { held, MINUTE } from '../behaviour/kit.ts'
 import { after, job, setup } from './setup.ts'
 
 const every = (minutes: number) => ({ every: `PT${minutes}M`, startAt: new Date(Date.UTC(2026, 0, 1, 0, minutes)) })
@@ -38,6 +38,30 @@ test('two parents with one nominal time make one run, when the last of them has 
   expect(await t.runsOf(ids.c)).toEqual([{ at: '00:01', status: 'succeeded', cause: 'chain' }])
   const skips = await t.skipsOf(String(ids.c))
   expect(skips.map(({ from, reason }) => [from.toISOString().slice(11, 16), reason])).toEqual([['00:02', 8]])
+})
+
+test('a time that one parent has run and another skips afterwards is followed', async () => {
+  const t = await setupChain()
+  const { gate, letGo } = held()
+  t.acts.set('late', () => gate)
+  const late = { ...every(1), jitter: 'PT30S', timeout: 'PT10M' }
+  const ids = await t.create(job('a', every(1)), job('late', late), job('c', after('a', 'late')))
+  // The first run of `late` is still at work when its second time comes, some seconds after that of `a` has ended.
+  await t.kit.pass(2 * MINUTE, { running: 'leave' })
+  expect((await t.runsOf(ids.a)).map(({ at }) => at)).toEqual(['00:01', '00:02'])
+  expect(await t.skipsOf(String(ids.late))).toEqual([])
+  await t.kit.pass(MINUTE / 2, { running: 'leave' })
+  expect((await t.skipsOf(String(ids.late))).length).toBe(1)
+  expect(await t.runsOf(ids.c)).toMatchObject([{ at: '00:02', cause: 'chain' }])
+  letGo()
+  await t.kit.settle()
+  await t.kit.pulse()
+  await t.kit.settle()
+  expect((await t.runsOf(ids.c)).map(({ at, status }) => [at, status])).toEqual([
+    ['00:01', 'succeeded'],
+    ['00:02', 'succeeded'],
+  ])
+  expect(await t.query('select from outbox')).toEqual([])
 })
 
 test('a follower that somebody holds is told later, and keeps nobody else waiting', async () => {

@@ -32,6 +32,21 @@ test('a diamond runs from top to bottom, each job once, and leaves nothing behin
   expect(await t.query('select from outbox')).toEqual([])
 })
 
+test('a call whose jobs wait for too many others in all is refused before anything is made of it', async () => {
+  const t = await setup()
+  const names = Array.from({ length: 1_000 }, (_, i) => `j${i}`)
+  const waiting = Array.from({ length: 101 }, (_, i) => job(`w${i}`, after(...names)))
+  const refused = {
+    code: 'invalid_argument',
+    message: expect.stringContaining('at most 100000 jobs to wait for in one call, all after.jobs together, not 101000'),
+    complaints: [{ path: 'jobs' }],
+  }
+  await expect(t.create(...names.map((name) => job(name)), ...waiting)).rejects.toMatchObject(refused)
+  await expect(t.kit.batches.create(waiting)).rejects.toMatchObject(refused)
+  // One job less is looked at: what it waits for is not there.
+  await expect(t.create(...waiting.slice(1))).rejects.toMatchObject({ code: 'invalid_job' })
+})
+
 test('a child gets the results of its parents, in the order in which it names them', async () => {
   const t = await setup()
   t.acts.set('a', () => ({ rows: 3 }))
