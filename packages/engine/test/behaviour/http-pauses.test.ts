@@ -138,3 +138,20 @@ test('pauses of other tenants, however many, keep none from being known, and the
   await t.own.queues.put('set', {})
   await expect(t.own.queues.put('set', { maxDepth: 1 })).rejects.toMatchObject({ code: 'quota_exceeded' })
 })
+
+test('a run that a limit of its target put aside is explained by the limit that there is now, if there is one', async () => {
+  const t = await setup()
+  t.target.answer = () => {}
+  await t.own.origins.put(t.target.url, { maxRunning: 1 })
+  await t.call('default', '/', 2)
+  await t.settle()
+  const [aside] = await t.query<{ job_id: string }>('select job_id from runs where state = 2')
+  const explain = () => t.own.jobs.explain(aside?.job_id ?? '')
+  const { reason, sentence } = await explain()
+  expect([reason, sentence]).toEqual(['origin_limited', expect.stringContaining('is limited to 1 run at a time')])
+  await t.query(`update limits set max_running = 2 where kind = 2`)
+  expect((await explain()).sentence).toContain('is limited to 2 runs at a time')
+  await t.query(`delete from limits where kind = 2`)
+  const freed = await explain()
+  expect([freed.reason, freed.sentence]).toEqual(['snoozed', expect.not.stringContaining('limit')])
+})
