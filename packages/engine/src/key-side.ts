@@ -1,4 +1,5 @@
 import type { KeyedEffects } from './attempts/claim-keyed.ts'
+import { FaultyClaims } from './attempts/faulty-claims.ts'
 import { LimitSweep } from './concurrency/limit-sweep.sql.ts'
 import { LimitWaker } from './concurrency/limit-waker.ts'
 import { spaceLimited } from './concurrency/space-limited.sql.ts'
@@ -28,6 +29,7 @@ export class KeySide {
   readonly sweepLoop: Loop
   /** For those who claim, who end runs, and who change limits; each is told after the commit. */
   readonly hooks: {
+    faulty: FaultyClaims
     onKeyedClaim(effects: KeyedEffects): void
     onKeyFreed(shard: number, key: string): void
     onKeyChanged(shard: number, key: string): void
@@ -47,6 +49,7 @@ export class KeySide {
     this.wakerLoop = new Loop('waker of limited runs', this.waker, deps)
     this.sweepLoop = new Loop('sweep of limited runs', this.sweep, deps)
     this.hooks = {
+      faulty: new FaultyClaims(deps),
       onKeyedClaim: ({ toWake, asked, gone }) => {
         for (const { shard, key } of toWake) this.waker.look(shard, key)
         for (const { jobId, nominalAt } of asked) wakeups.cancel(jobId, nominalAt)

@@ -36,6 +36,12 @@ interface KeyedTerms {
   cancelGraceMs: number
   /** The transaction holds the limit of the queue; if it does not, nothing is taken from a queue that has one. */
   isQueueHeld: boolean
+  /** Keys of which nothing is looked at. */
+  passedOver: readonly string[]
+  /** How often it looks further. */
+  maxRounds: number
+  /** Gets the keys that were looked at: one of them it is if the claim fails. */
+  looked: Set<string>
 }
 
 /** What a claim did besides leasing: to be told after its commit. */
@@ -46,7 +52,7 @@ export interface KeyedEffects extends KeyedTerms {
   heldElsewhere: Set<string>
   /** There may be more behind what was looked at. */
   mayBeMore: boolean
-  /** Keys that have room which older runs are to get: they are to be woken. */
+  /** Keys that have room which older runs are to get, or may have got some: they are to be looked at. */
   toWake: { shard: number; key: string }[]
   /** Runs that were asked to stop. */
   asked: Asked[]
@@ -61,7 +67,7 @@ export const newEffects = (terms: KeyedTerms): KeyedEffects => ({
 
 /** What is looked at beyond the first few, where many of those find no slot: so many rows of one key delay nobody for long. */
 const WIDER = 1_000
-const MAX_ROUNDS = 3
+export const MAX_ROUNDS = 3
 /** So exactly is known when a key was last used. */
 const USED_STEP_MS = 3_600_000
 
@@ -77,10 +83,12 @@ export async function claimKeyed(tx: Queryable, claim: KeyedClaim, effects: Keye
   const leaseUntils = new Map(places.map(({ holder, leaseUntil }) => [holder, leaseUntil]))
   let levels = claim.levels
   let lowestLeft = new Map<number, number>()
-  for (let round = 0; round < MAX_ROUNDS && claimed.length < places.length; round++) {
+  for (let round = 0; round < effects.maxRounds && claimed.length < places.length; round++) {
     const limit = places.length - claimed.length + (round === 0 ? 0 : WIDER)
-    const { isQueueHeld, heldElsewhere } = effects
-    const picked = await pickKeyed(tx, { queueId, levels, limit, isQueueHeld, exceptKeys: [...heldElsewhere] })
+    const { isQueueHeld, heldElsewhere, passedOver, looked } = effects
+    const exceptKeys = [...heldElsewhere, ...passedOver]
+    const picked = await pickKeyed(tx, { queueId, levels, limit, isQueueHeld, exceptKeys })
+    for (const { key } of picked) looked.add(key)
     const done = await decideAll(tx, picked, { now, workers: places.length - claimed.length }, effects)
     const rows = await leaseKeyed(tx, done.lease, places.slice(claimed.length), done.limit, now)
     claimed.push(...rows.map((row) => claimedRowOf(row, { queueId, now, leaseUntils })))
@@ -142,7 +150,9 @@ async function decideAll(
     decided.limit.push(...admission.limit)
     decided.stay.push(...admission.stay)
     skip.push(...admission.skip)
-    if (admission.leavesRoom) effects.toWake.push({ shard, key: name })
+    // Whoever ended a run of the key since it was counted found nobody to wake: what is moved aside is not there yet.
+    const mayHaveMissed = admission.limit.length > 0 && !key.isPaused
+    if (admission.leavesRoom || mayHaveMissed) effects.toWake.push({ shard, key: name })
     if (admission.ask > 0) ask.push({ shard, key: name, count: admission.ask })
     // Whoever counts in the statement that takes the row tells by it whether somebody came between.
     if (admission.lease.length > 0 || admission.limit.length > 0 || key.usedAt < at.now - USED_STEP_MS)

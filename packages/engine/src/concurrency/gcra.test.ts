@@ -67,3 +67,11 @@ test('who wants less than is there is charged for that alone', () => {
   const rate = { limit: 10, periodMs: 1_000, burst: 10 }
   expect(take(rate, [START, START, START], 4)).toEqual([4, 4, 2])
 })
+
+test('what is remembered of any rate can be stored', () => {
+  const rate = { limit: 1, periodMs: 366 * 86_400_000, burst: 1_000_000 }
+  const { allowed, rateAt } = gcra(0, rate, START, 1_000_000)
+  expect(allowed).toBe(1_000_000)
+  expect(BigInt(rateAt)).toBeLessThan(2n ** 63n)
+  expect(new Date(rateAt / 1_000).getTime()).not.toBeNaN()
+})

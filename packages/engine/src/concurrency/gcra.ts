@@ -16,6 +16,16 @@ export interface RateVerdict {
   nextAt: Instant
 }
 
+/** For so long a burst may use up the rate: beyond it nobody means what he says. */
+export const LONGEST_BURST_MS = 366 * 86_400_000
+
+/** The largest burst that a rate may have. */
+export const mostBurst = ({ limit, periodMs }: { limit: number; periodMs: number }): number =>
+  Math.floor((LONGEST_BURST_MS * limit) / periodMs)
+
+/** What is remembered stays a time that PostgreSQL and a calendar can hold, whatever rate it is of: the year 9999. */
+export const LAST_RATE_AT = 253_402_300_799_000_000
+
 /** What is remembered is rounded up to a microsecond, so that much may be missing. */
 const ROUNDING = 1
 
@@ -29,7 +39,7 @@ export function gcra(rateAt: number, { limit, periodMs, burst }: Rate, now: Inst
   const from = Math.max(rateAt, nowMicros)
   const room = Math.floor((nowMicros + burst * interval - from + ROUNDING) / interval)
   const allowed = Math.max(0, Math.min(wanted, room))
-  const next = allowed === 0 ? rateAt : Math.ceil(from + allowed * interval)
+  const next = allowed === 0 ? rateAt : Math.min(LAST_RATE_AT, Math.ceil(from + allowed * interval))
   const nextAt = (Math.max(next, nowMicros) + interval - burst * interval - ROUNDING) / 1_000
   return { allowed, rateAt: next, nextAt: Math.max(now, Math.ceil(nextAt)) }
 }

@@ -6,6 +6,7 @@ import { booleans, numbers, texts } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { ON_LIMIT } from './admission.ts'
+import { LAST_RATE_AT } from './gcra.ts'
 
 /**
  * The limits of keys: rows of `limits`, kind 0. A row says what the last writer said; how many slots are taken is never in it,
@@ -28,7 +29,7 @@ const MAKE = `insert into belfry.limits (used_at, key, tenant_id, shard, kind, n
 /**
  * Where the row says the same already nothing is written and nobody is waited for: most jobs of a key repeat what the first
  * said. What somebody else is just making keeps what he says: who of the two was the last is nobody's to tell. A rate that
- * changes keeps how many runs it is ahead, not for how long it was.
+ * changes keeps how many runs it is ahead, not for how long it was, and is no further ahead than its burst.
  */
 const PUT = statement(
   'put_key_limits',
@@ -40,8 +41,9 @@ const PUT = statement(
        rate_count = case when d.has_rate then d.rate_count else l.rate_count end,
        rate_period_ms = case when d.has_rate then d.rate_period_ms else l.rate_period_ms end,
        rate_burst = case when d.has_rate then d.rate_burst else l.rate_burst end,
-       rate_at = case when d.has_rate and l.rate_at > $12::float8 * 1000 then coalesce(($12::float8 * 1000
-         + (l.rate_at - $12::float8 * 1000) * (d.rate_period_ms::float8 / d.rate_count) / (l.rate_period_ms::float8 / l.rate_count))::bigint, l.rate_at)
+       rate_at = case when d.has_rate and l.rate_at > $12::float8 * 1000 then coalesce(least(${LAST_RATE_AT}, $12::float8 * 1000
+         + least((l.rate_at - $12::float8 * 1000) / (l.rate_period_ms * 1000.0 / l.rate_count)::float8, d.rate_burst)
+         * (d.rate_period_ms * 1000.0 / d.rate_count)::float8)::bigint, l.rate_at)
          else l.rate_at end
      from (
        select u.* from u cross join lateral (

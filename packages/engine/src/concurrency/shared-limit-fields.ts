@@ -1,7 +1,7 @@
 import type { Complaints } from '../input/complaints.ts'
 import { isRecord, readClockMs, readInteger, readRecord } from '../input/read-fields.ts'
 import { formatDuration } from '../schedule/duration.ts'
-import type { Rate } from './gcra.ts'
+import { mostBurst, type Rate } from './gcra.ts'
 import type { Limits } from './shared-limits.sql.ts'
 
 /** How many runs may start: `limit` in each `period`, evenly, and up to `burst` (as many as `limit`) at once. */
@@ -51,7 +51,13 @@ function readRate(complaints: Complaints, value: unknown): Rate | undefined {
   const limit = readInteger(complaints, 'rateLimit.limit', given.limit, 1, MOST)
   const periodMs = readClockMs(complaints, 'rateLimit.period', given.period, SHORTEST_MS, LONGEST_MS)
   const burst = given.burst === undefined ? limit : readInteger(complaints, 'rateLimit.burst', given.burst, 1, MOST)
-  return limit === undefined || periodMs === undefined || burst === undefined ? undefined : { limit, periodMs, burst }
+  if (limit === undefined || periodMs === undefined || burst === undefined) return undefined
+  const most = mostBurst({ limit, periodMs })
+  if (burst <= most) return { limit, periodMs, burst }
+  return complaints.add(
+    'rateLimit.burst',
+    `must be at most ${most}: so many are what the rate allows in 366 days, not ${burst}`,
+  )
 }
 
 export const NO_LIMITS: Limits = { maxRunning: null, rate: null }

@@ -36,6 +36,12 @@ test.each([
     'rateLimit.cost',
     /at most the burst of 2/,
   ],
+  [
+    'a burst of centuries',
+    { rateLimit: { limit: 1, period: '366d', burst: 300_000, cost: 300_000 } },
+    'rateLimit.burst',
+    /at most 1: .* in 366 days, not 300000/,
+  ],
   ['onLimit on a rate', { rateLimit: { ...RATE, onLimit: 'skip' } }, 'rateLimit.onLimit', /field of concurrency/],
   [
     'two keys',

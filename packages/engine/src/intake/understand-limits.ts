@@ -1,5 +1,5 @@
+import { LONGEST_BURST_MS, mostBurst } from '../concurrency/gcra.ts'
 import type { ConcurrencyLimit, Definition, RateLimit } from '../job/definition.ts'
-import { DAY_MS } from '../schedule/duration.ts'
 import { type Complaints, readChoice, readClockMs, readInteger, readRecord, readText } from './understand-fields.ts'
 
 export const LIMIT_FIELDS = ['concurrency', 'rateLimit'] as const
@@ -7,7 +7,6 @@ export const LIMIT_FIELDS = ['concurrency', 'rateLimit'] as const
 const ON_LIMIT = ['wait', 'skip', 'cancel_oldest'] as const
 const MAX_LIMIT = 1_000_000
 const MAX_KEY = 256
-const MAX_PERIOD_MS = 366 * DAY_MS
 
 /** Adds how many of the job's runs may be performed at a time, and how many may start in a period. */
 export function addLimits(complaints: Complaints, definition: Definition, job: Record<string, unknown>): void {
@@ -58,13 +57,20 @@ function understandRate(complaints: Complaints, value: unknown): RateLimit | und
   const given = readRecord(complaints, 'rateLimit', value, ['limit', 'period', 'burst', 'cost', 'key'])
   if (given === undefined) return undefined
   const limit = readInteger(complaints, 'rateLimit.limit', given.limit, 1, MAX_LIMIT)
-  const periodMs = readClockMs(complaints, 'rateLimit.period', given.period, 1, MAX_PERIOD_MS)
+  const periodMs = readClockMs(complaints, 'rateLimit.period', given.period, 1, LONGEST_BURST_MS)
   const burst =
     given.burst === undefined ? limit : readInteger(complaints, 'rateLimit.burst', given.burst, 1, MAX_LIMIT)
   const cost = given.cost === undefined ? 1 : readInteger(complaints, 'rateLimit.cost', given.cost, 1, MAX_LIMIT)
   const key = readKey(complaints, 'rateLimit.key', given.key)
   if (limit === undefined || periodMs === undefined || burst === undefined || cost === undefined || key === null) {
     return undefined
+  }
+  const most = mostBurst({ limit, periodMs })
+  if (burst > most) {
+    return complaints.add(
+      'rateLimit.burst',
+      `must be at most ${most}: so many are what the rate allows in 366 days, not ${burst}`,
+    )
   }
   if (cost > burst) {
     return complaints.add(

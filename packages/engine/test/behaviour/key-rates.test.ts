@@ -49,6 +49,31 @@ test('a rate that is raised counts at once for all that wait, and so does one th
   expect(seen.length - before).toBeLessThanOrEqual(2)
 })
 
+test('a lowered rate is no further ahead than its own burst: its runs go on at the new pace', async () => {
+  const { kit } = await startKit()
+  const seen = await record(kit, 'mail')
+  await kit.jobs.createMany(many(500, { key: 'acme', limit: 1_000, period: '1m' }))
+  await kit.settle()
+  expect(seen).toHaveLength(500)
+  await kit.jobs.createMany(many(10, { key: 'acme', limit: 1, period: '1s', burst: 1 }))
+  await kit.pass(5 * SECOND)
+  expect(seen.length - 500).toBeGreaterThanOrEqual(4)
+  expect(seen.length - 500).toBeLessThanOrEqual(6)
+})
+
+test('a rate may be changed from any to any other', async () => {
+  const { kit } = await startKit()
+  const seen = await record(kit, 'mail')
+  const rate = { key: 'acme', period: '366d' }
+  await kit.jobs.createMany(many(1, { ...rate, limit: 1_000_000, cost: 1_000_000 }))
+  await kit.settle()
+  await kit.jobs.createMany(many(1, { ...rate, limit: 1 }))
+  await kit.settle()
+  await kit.jobs.createMany(many(1, { key: 'acme', period: '1ms', limit: 1_000_000 }))
+  await kit.pass(SECOND)
+  expect(seen).toHaveLength(3)
+})
+
 test('both limits of a key hold at the same time', async () => {
   const { kit } = await startKit()
   const begun: number[] = []

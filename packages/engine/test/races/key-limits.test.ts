@@ -29,7 +29,7 @@ async function nodes() {
     return claimKeyed(
       tx,
       { queueId, now, levels: [level], places },
-      newEffects({ cancelGraceMs: 1_000, isQueueHeld: false }),
+      newEffects({ cancelGraceMs: 1_000, isQueueHeld: false, passedOver: [], maxRounds: 3, looked: new Set() }),
     )
   }
   const claim = (node: Node, limit?: number) => node.db.transaction((tx) => claimIn(tx, node, limit))
@@ -115,6 +115,26 @@ test('a run that ends after the leases were counted frees its slot for the next 
     ['acme', leased, 2],
     ['acme', limited, 1],
   ])
+})
+
+test('a run that is moved aside while the last one ends is woken after the claim, without the sweep', async () => {
+  const t = await setup()
+  const [a, b] = [await t.startNode(), await t.startNode()]
+  const create = (payload: number) =>
+    a.jobs.create({ queue: 'work', payload, concurrency: { key: 'acme', limit: 1 } }).finally(() => a.clock.advance(1))
+  await create(1)
+  const first = await workerOf(a).lease()
+  const { jobId } = await create(2)
+  const hold = await t.holdAt('update', 'runs', jobId)
+  const leasing = workerOf(a, 'other').lease()
+  await t.untilBlocked()
+  // It ends after it was counted, and finds nobody who waits.
+  expect(await workerOf(b).complete(tokensOf(first))).toEqual(['ok'])
+  expect(await b.engine.keys.waker.runOnce()).toMatchObject({ woken: 0 })
+  await hold.release()
+  expect((await leasing).runs).toHaveLength(0)
+  expect(await a.engine.keys.waker.runOnce()).toMatchObject({ woken: 1 })
+  expect((await workerOf(a, 'other').lease()).runs).toHaveLength(1)
 })
 
 test('a limit is lowered after the claim that holds it, and then lets nothing through until enough have ended', async () => {

@@ -38,6 +38,7 @@ export interface HandlersDeps {
   turns: Turns
   limited: LimitedQueues
   cancelGraceMs: number
+  faulty: KeyedClaimDeps['faulty']
   onKeyedClaim: KeyedClaimDeps['onKeyedClaim']
   shards: number
   leaseMs: number

@@ -36,6 +36,7 @@ export interface LeaseCallsDeps {
   turns: Turns
   limited: LimitedQueues
   cancelGraceMs: number
+  faulty: KeyedClaimDeps['faulty']
   onKeyedClaim: KeyedClaimDeps['onKeyedClaim']
   shards: number
   stopping: AbortSignal
