@@ -4,7 +4,7 @@ import { BelfryError } from '../errors.ts'
 export const OPERATOR = 'admin'
 const BESIDE = `${OPERATOR}, `
 
-export const isOperators = (pausedBy: string | null): boolean =>
+const isOperators = (pausedBy: string | null): boolean =>
   pausedBy === OPERATOR || (pausedBy?.startsWith(BESIDE) ?? false)
 
 /** Who has paused something once `actor` has too: the pause of an operator and the tenant's own stand side by side. */

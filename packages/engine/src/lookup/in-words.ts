@@ -6,7 +6,7 @@ const UNITS = [
 ] as const
 
 /** A length of time in the largest unit of which it is a whole number: 366 days, 90 seconds, 250 ms. */
-export function periodInWords(ms: number): string {
+function periodInWords(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => ms >= length && ms % length === 0) ?? ['ms', 1]
   const count = ms / length
   return `${count} ${unit}${unit === 'ms' || count === 1 ? '' : 's'}`
