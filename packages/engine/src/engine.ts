@@ -146,7 +146,9 @@ export class Engine {
       this.dependencies.deliverer.look()
     }
     const onBlocked = (jobId: string) => this.blockedWaker.expects(jobId)
-    this.dependencies = new DependencySide({ db, clock, logger, turns, wakeups, cancelGraceMs, onBlocked })
+    const retakeUniqueKey = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
+    const telling = { db, clock, logger, turns, wakeups, cancelGraceMs, onBlocked, retakeUnique: retakeUniqueKey }
+    this.dependencies = new DependencySide(telling)
     const hooks = { ...this.dependencies.hooks, onBlocked }
     this.keys = new KeySide({ db, clock, logger, turns, wakeups, onGone })
     const ground = {
@@ -186,7 +188,6 @@ export class Engine {
     this.remote = new RemoteWorkers({ ...base, vaultKey, onNewWorker: () => this.#loops.remote.wake() })
     this.intake = new Intake(base)
     this.jobChanges = new JobChanges(base)
-    const retakeUniqueKey = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
     this.runChanges = new RunChanges({ ...base, onGone, retakeUnique: retakeUniqueKey })
     this.backfills = new Backfills({ ...base, historyDays: deps.historyDays })
     this.backfiller = new Backfiller({ ...base, historyDays: deps.historyDays })

@@ -68,6 +68,8 @@ export interface RunChangesDeps {
   onBlocked(jobId: string): void
   /** A run of the job is about to be opened again: throws if another job has its unique key by now. */
   retakeUnique(tx: Queryable, jobId: string): Promise<void>
+  /** Children of a run that was opened again are still to be opened. */
+  onTold(): void
 }
 
 /** What people do to single runs: cancel them, or open a dead one again. Each writes down who did it (`by`). */
@@ -140,16 +142,17 @@ export class RunChanges {
       if (row) {
         if (isBlocked) this.#deps.onBlocked(run.jobId)
         const [queueId, priority, delivery, turn, tenantId, isAwaited] = row
-        if (isAwaited) await reopenChildren(tx, run, now)
+        const hasMore = isAwaited && (await reopenChildren(tx, [run], this.#deps, now))
         const after = dueAt === null ? undefined : { dueAt: new Date(dueAt).toISOString() }
         await record(tx, { tenantId, runId, action: 'retry', by, after, at: now })
-        return { state, run: { queueId, priority, delivery, turn: Number(turn) } }
+        return { state, hasMore, run: { queueId, priority, delivery, turn: Number(turn) } }
       }
       const [known] = await tx.query<[boolean]>(KNOWN, [run.shard, run.jobId, run.nominalAt])
       throw known?.[0]
         ? new BelfryError('not_retryable', `run ${runId} did not fail: trigger the job to run it again`)
         : new BelfryError('not_found', `there is no run ${runId}`)
     })
+    if (opened.hasMore) this.#deps.onTold()
     if (opened.state === RUN_STATE.ready) wakeups.ready(opened.run)
     else if (opened.state === RUN_STATE.waiting) wakeups.waiting(run.shard, dueAt ?? clock.now())
     return { runId }

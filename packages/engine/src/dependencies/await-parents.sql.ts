@@ -48,7 +48,7 @@ const ENDS = statement(
    from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, since) cross join lateral (
      select a.nominal_at, a.number, a.outcome from belfry.attempts a
      where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
-     order by a.finished_at desc limit 1) a`,
+     order by a.finished_at desc, a.number desc limit 1) a`,
 )
 
 export interface FoundJob {

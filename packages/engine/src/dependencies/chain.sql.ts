@@ -12,8 +12,8 @@ const PARENTS = statement(
   'look_at_parents_of_chain',
   `select e.parent, e.wanted, e.on_failure,
      exists (select from belfry.runs r where r.shard = e.shard and r.job_id = e.parent and r.nominal_at = to_timestamp($2::float8 / 1000)),
-     exists (select from belfry.timers t where t.shard = e.shard and t.job_id = e.parent and t.nominal_at = to_timestamp($2::float8 / 1000)
-       and t.due_at < 'infinity'),
+     coalesce((select t.nominal_at = to_timestamp($2::float8 / 1000) and t.due_at < 'infinity' from belfry.timers t
+       where t.shard = e.shard and t.job_id = e.parent), false),
      (select a.outcome from belfry.attempts a
       where a.shard = e.shard and a.job_id = e.parent and a.nominal_at = to_timestamp($2::float8 / 1000)
         and a.finished_at >= to_timestamp($2::float8 / 1000) - interval '1 day' and a.final order by a.finished_at desc limit 1)
@@ -24,9 +24,8 @@ const COMING = statement(
   'look_at_timers_of_parents',
   `select u.n::int from unnest($1::uuid[], $2::float8[]) with ordinality as u (child, nominal_at, n) cross join lateral (
      select from belfry.edges e cross join lateral (
-       select from belfry.timers t where t.shard = e.shard and t.job_id = e.parent and t.nominal_at = to_timestamp(u.nominal_at / 1000)
-         and t.due_at < 'infinity' limit 1) t
-     where e.child = u.child and e.tenant_id > 0 limit 1) e`,
+       select t.nominal_at, t.due_at from belfry.timers t where t.shard = e.shard and t.job_id = e.parent limit 1) t
+     where e.child = u.child and e.tenant_id > 0 and t.nominal_at = to_timestamp(u.nominal_at / 1000) and t.due_at < 'infinity' limit 1) e`,
 )
 const HAD = statement(
   'chain_had_run',

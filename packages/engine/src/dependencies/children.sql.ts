@@ -8,6 +8,7 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
 import { deleteEdgesOfChild, EDGE_STATE } from './edges.sql.ts'
+import { keptFairness } from './hold-children.sql.ts'
 
 /** A run that waits for other jobs. */
 export interface Child {
@@ -53,7 +54,7 @@ const END = statement(
 )
 const HOLD = statement(
   'hold_child',
-  `select r.nominal_at, r.queue_id, r.tenant_id, r.priority, r.ctid from belfry.runs r
+  `select r.nominal_at, r.queue_id, r.tenant_id, r.priority, r.ctid, r.turn::float8 from belfry.runs r
    where r.shard = $1 and r.job_id = $2 and r.state = ${RUN_STATE.dependent} for update`,
 )
 /** Held in order, so that of two who look at the same child the second sees what the first made of it. */
@@ -104,11 +105,11 @@ export async function releaseByHand(
   { shard, jobId }: { shard: number; jobId: string },
   { turns, now }: { turns: Turns; now: Instant },
 ): Promise<(MadeReady & { nominalAt: Instant }) | null> {
-  const [row] = await tx.query<[Instant, number, number, number, string]>(HOLD, [shard, jobId])
+  const [row] = await tx.query<[Instant, number, number, number, string, number]>(HOLD, [shard, jobId])
   if (row === undefined) return null
-  const [nominalAt, queueId, tenantId, priority, place] = row
+  const [nominalAt, queueId, tenantId, priority, place, kept] = row
   await deleteEdgesOfChild(tx, jobId)
-  const turn = turns.next(now, { queueId, tenantId, priority, fairnessKey: null })
+  const turn = turns.next(now, { queueId, tenantId, priority, fairnessKey: keptFairness(kept) })
   const [ready] = await releaseChildren(tx, [{ jobId, place, turn }], now)
   return ready === undefined ? null : { ...ready, nominalAt }
 }

@@ -17,9 +17,10 @@ import {
 import { EDGE_STATE, markEdges } from './edges.sql.ts'
 import { forgetTold } from './forget-told.sql.ts'
 import { type HeldChild, type HeldEdge, holdChildren } from './hold-children.sql.ts'
-import { type Behind, type End, type HeldEnd, lockEndsOfOneOffs } from './outbox.sql.ts'
+import { type Behind, type End, type HeldEnd, lockEndsOfOneOffs, OPENED } from './outbox.sql.ts'
+import { type ReopenDeps, reopenFurther } from './reopen-children.ts'
 
-export interface DeliverDeps {
+export interface DeliverDeps extends ReopenDeps {
   db: Database
   turns: Turns
 }
@@ -70,6 +71,12 @@ export function deliver(
     const ends = await lockEndsOfOneOffs(tx, limit, behind)
     const hasMore = behind !== null || ends.length === limit
     if (ends.length === 0) return { ends: 0, ready: [], hasMore, wasHeld: false, behind: null }
+    const opened = ends.filter(({ number }) => number === OPENED)
+    if (opened.length > 0) {
+      // Alone, and the ends beside them the next time: what is opened here may be told of those.
+      await reopenFurther(tx, opened, deps, now)
+      return { ends: opened.length, ready: [], hasMore: true, wasHeld: false, behind }
+    }
     const edges = await holdChildren(tx, [...new Set(ends.map(({ jobId }) => jobId))], MAX_EDGES)
     const { locked, missing } = childrenOf(edges)
     const elsewhere = missing.length === 0 ? NONE : await lookAtChildren(tx, missing)

@@ -13,6 +13,9 @@ export interface HeldChild extends Charged {
   place: string
 }
 
+/** While a run waits for others it has no turn: what stands in its place is the fairness key that it will be charged to. */
+export const keptFairness = (turn: number): number | null => (turn === 0 ? null : turn)
+
 /** An edge, where it lies, and its child if that is a run that still waits and that nobody else holds. */
 export interface HeldEdge extends Edge {
   place: string
@@ -22,14 +25,15 @@ export interface HeldEdge extends Edge {
 /** In the order of children, which is the order in which they are taken; what others hold is passed over. */
 const HOLD = statement(
   'hold_children',
-  `select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure, e.ctid, r.ctid, r.queue_id, r.tenant_id, r.priority
+  `select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure, e.ctid, r.ctid, r.queue_id, r.tenant_id, r.priority,
+     r.turn::float8
    from (
      select e.* from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
        select e.ctid, e.parent, e.child, e.child_shard, e.kind, e.child_nominal, e.wanted, e.on_failure from belfry.edges e
        where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.state = ${EDGE_STATE.open} limit $3) e
      order by e.child_shard, e.child limit $3
    ) e left join lateral (
-     select r.ctid, r.queue_id, r.tenant_id, r.priority from belfry.runs r
+     select r.ctid, r.queue_id, r.tenant_id, r.priority, r.turn from belfry.runs r
      where r.shard = e.child_shard and r.job_id = e.child and r.nominal_at = e.child_nominal and r.state = ${RUN_STATE.dependent}
        and e.kind = ${CHILD_KIND.one_off}
      limit 1 for update skip locked
@@ -39,14 +43,17 @@ const HOLD = statement(
 type Row = [
   ...[parent: string, child: string, kind: number, childNominal: Instant | null, wanted: number, onFailure: number],
   ...[place: string, childPlace: string | null, queueId: number, tenantId: number, priority: number],
+  kept: number,
 ]
 
 /** The open edges of these jobs, with the runs that wait at their ends. */
 export async function holdChildren(tx: Queryable, parents: readonly string[], limit: number): Promise<HeldEdge[]> {
   const rows = await tx.query<Row>(HOLD, [numbers(parents.map(shardOfJob)), ids(parents), limit])
   return rows.map((row) => {
-    const [parent, child, kind, childNominal, wanted, onFailure, place, childPlace, queueId, tenantId, priority] = row
-    const held = childPlace === null ? null : { place: childPlace, queueId, tenantId, priority, fairnessKey: null }
+    const [parent, child, kind, childNominal, wanted, onFailure, place, childPlace, queueId, tenantId, priority, kept] =
+      row
+    const held =
+      childPlace === null ? null : { place: childPlace, queueId, tenantId, priority, fairnessKey: keptFairness(kept) }
     return { parent, child, kind, childNominal, wanted, onFailure, place, held }
   })
 }

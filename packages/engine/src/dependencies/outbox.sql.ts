@@ -9,7 +9,7 @@ import { statement } from '../store/statement.ts'
 export interface End {
   jobId: string
   nominalAt: Instant
-  /** Of its last attempt; 0: it had none; `UNDECIDED`. */
+  /** Of its last attempt; 0: it had none; `UNDECIDED` or `OPENED`. */
   number: number
   outcome: number
 }
@@ -19,6 +19,8 @@ export interface End {
  * one may skip the time and tell nobody, so it is looked again until the timer has moved on.
  */
 export const UNDECIDED = -1
+/** No end: a run was opened again, and its children are still to be. */
+export const OPENED = -2
 
 /** A nominal time of a job that follows others. */
 export type ChainTime = Pick<End, 'jobId' | 'nominalAt'>
@@ -47,13 +49,13 @@ const PUT = statement(
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::smallint[], $6::boolean[]) as u (shard, job_id, nominal_at, number, outcome, one_off)
    on conflict (shard, job_id, nominal_at, number) do update set outcome = excluded.outcome`,
 )
-const PUT_UNDECIDED = statement(
-  'put_undecided',
+const putText = (number: number, isOneOff: boolean): string =>
   `insert into belfry.outbox (nominal_at, job_id, number, shard, outcome, one_off)
-   select to_timestamp(u.nominal_at / 1000), u.job_id, ${UNDECIDED}, u.shard, ${OUTCOME.skipped}, false
+   select to_timestamp(u.nominal_at / 1000), u.job_id, ${number}, u.shard, ${OUTCOME.skipped}, ${isOneOff}
    from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, nominal_at)
-   on conflict do nothing`,
-)
+   on conflict do nothing`
+const PUT_UNDECIDED = statement('put_undecided', putText(UNDECIDED, false))
+const PUT_OPENED = statement('put_opened', putText(OPENED, true))
 /** Waits for whoever is delivering one of them. */
 const TAKE_BACK = statement(
   'take_back_ends',
@@ -111,6 +113,11 @@ export async function putEnds(tx: Queryable, ends: readonly End[]): Promise<void
 /** It is looked again whether these jobs get runs of these times. */
 export async function putUndecided(tx: Queryable, times: readonly ChainTime[]): Promise<void> {
   if (times.length > 0) await tx.execute(PUT_UNDECIDED, runArrays(times))
+}
+
+/** The children of these runs are opened by whoever delivers. */
+export async function putOpened(tx: Queryable, runs: readonly Pick<End, 'jobId' | 'nominalAt'>[]): Promise<void> {
+  await tx.execute(PUT_OPENED, runArrays(runs))
 }
 
 /** These runs were opened again before everybody was told of their end. */

@@ -1,5 +1,5 @@
 import { DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
-import { deliveryOf, limitKeyOf } from '../job/flow-keys.ts'
+import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, shardOfJob } from '../job/ids.ts'
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -36,12 +36,12 @@ const INSERT = statement(
   'reopen_children',
   `insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
      delivery, one_off, cancel_requested, has_dependents, limit_key)
-   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), 0, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0, u.timeout_ms, u.shard,
+   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0, u.timeout_ms, u.shard,
      ${RUN_STATE.dependent}, u.priority, u.cause, u.delivery, true, false,
      exists (select from belfry.edges e where e.shard = u.shard and e.parent = u.job_id offset 0), u.limit_key
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::float8[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::smallint[], $11::smallint[],
-     $12::smallint[], $13::bigint[])
-     as u (shard, job_id, nominal_at, due_at, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, limit_key)
+     $12::smallint[], $13::bigint[], $14::bigint[])
+     as u (shard, job_id, nominal_at, due_at, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, limit_key, turn)
    on conflict do nothing returning job_id, nominal_at`,
 )
 
@@ -63,27 +63,49 @@ type Row = [
   ...[attempt: number, cause: number, definition: string],
 ]
 
-/** Canceled one-offs wait again: same run, attempt numbers go on. Answers those that do; one that was deleted since does not. */
-export async function insertReopened(tx: Queryable, jobIds: readonly string[]): Promise<Child[]> {
+/** A one-off that ended as canceled, as it is opened again: same run, attempt numbers go on. */
+export interface CanceledChild extends Child {
+  dueAt: Instant
+  tenantId: number
+  queueId: number
+  jobVersion: number
+  attempt: number
+  cause: number
+  definition: Definition
+}
+
+/** In lock order. One that was deleted since is not found. */
+export async function readCanceled(tx: Queryable, jobIds: readonly string[]): Promise<CanceledChild[]> {
   if (jobIds.length === 0) return []
   const sorted = [...jobIds].sort((a, b) => shardOfJob(a) - shardOfJob(b) || (a < b ? -1 : 1))
   const since = instants(sorted.map((jobId) => createdAtOf(jobId) - DAY_MS))
   const rows = await tx.query<Row>(ENDED, [numbers(sorted.map(shardOfJob)), ids(sorted), since])
-  const definitions = rows.map((row) => JSON.parse(row[8]) as Definition)
+  return rows.map(([jobId, nominalAt, dueAt, tenantId, queueId, jobVersion, attempt, cause, definition]) => ({
+    ...{ jobId, nominalAt, dueAt, tenantId, queueId, jobVersion, attempt, cause },
+    definition: JSON.parse(definition) as Definition,
+  }))
+}
+
+/** They wait again; answers those that do. */
+export async function insertReopened(tx: Queryable, children: readonly CanceledChild[]): Promise<Child[]> {
+  if (children.length === 0) return []
+  const column = (of: (child: CanceledChild) => number | string | null) => numbers(children.map(of))
   const born = await tx.query<[string, Instant]>(INSERT, [
-    numbers(rows.map(([jobId]) => shardOfJob(jobId))),
-    ids(rows.map(([jobId]) => jobId)),
-    instants(rows.map((row) => row[1])),
-    instants(rows.map((row) => row[2])),
-    numbers(rows.map((row) => row[3])),
-    numbers(rows.map((row) => row[4])),
-    numbers(rows.map((row) => row[5])),
-    numbers(rows.map((row) => row[6])),
-    numbers(definitions.map((definition) => definition.timeoutMs ?? usualTimeoutMs(definition))),
-    numbers(definitions.map((definition) => definition.priority ?? DEFAULT_PRIORITY)),
-    numbers(rows.map((row) => row[7])),
-    numbers(definitions.map(deliveryOf)),
-    numbers(definitions.map((definition, i) => limitKeyOf(definition, (rows[i] as Row)[3], (rows[i] as Row)[0]))),
+    column(({ jobId }) => shardOfJob(jobId)),
+    column(({ jobId }) => jobId),
+    instants(children.map(({ nominalAt }) => nominalAt)),
+    instants(children.map(({ dueAt }) => dueAt)),
+    column(({ tenantId }) => tenantId),
+    column(({ queueId }) => queueId),
+    column(({ jobVersion }) => jobVersion),
+    column(({ attempt }) => attempt),
+    column(({ definition }) => definition.timeoutMs ?? usualTimeoutMs(definition)),
+    column(({ definition }) => definition.priority ?? DEFAULT_PRIORITY),
+    column(({ cause }) => cause),
+    column(({ definition }) => deliveryOf(definition)),
+    column(({ definition, tenantId, jobId }) => limitKeyOf(definition, tenantId, jobId)),
+    // Its turn comes when it is ready.
+    column(({ definition }) => fairnessKeyOf(definition) ?? 0),
   ])
   return born.map(([jobId, nominalAt]) => ({ jobId, nominalAt }))
 }

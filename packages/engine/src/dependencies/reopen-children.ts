@@ -1,40 +1,104 @@
+import { BelfryError } from '../errors.ts'
 import { CHILD_KIND } from '../job/after.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Queryable, Transaction } from '../store/database.ts'
+import { awaitParents } from './await-parents.sql.ts'
 import { type Counts, countInBatches, countOf, noCounts } from './batches.sql.ts'
 import { type Child, lockCanceled } from './children.sql.ts'
 import { EDGE_STATE, markEdges } from './edges.sql.ts'
-import { takeBackEnds } from './outbox.sql.ts'
-import { type BrokenEdge, insertReopened, readBrokenEdges } from './reopen-children.sql.ts'
+import { deleteEnds, type HeldEnd, putEnds, putOpened, takeBackEnds } from './outbox.sql.ts'
+import {
+  type BrokenEdge,
+  type CanceledChild,
+  insertReopened,
+  readBrokenEdges,
+  readCanceled,
+} from './reopen-children.sql.ts'
+
+export interface ReopenDeps {
+  /** A run of the job is about to be opened again: throws `unique_conflict` if another job has its unique key by now. */
+  retakeUnique(tx: Queryable, jobId: string): Promise<void>
+}
+
+/** Of one transaction; those after them follow behind it, so that a chain of ten thousand jobs is opened in short ones. */
+const MAX_GENERATIONS = 10
+const MAX_RUNS = 5_000
+const LOCK_TIMEOUT_MS = 1_000
 
 /**
- * A run was opened again, in this transaction. Nobody is told any more that it failed; children that are blocked because of that
- * wait again; those that it ended are opened again, unless another parent has failed them too, and with them their own
- * children, generation by generation. What ran because of the failure has run. Answers how many were opened.
+ * Runs were opened again, in this transaction. Nobody is told any more that they failed; children that are blocked because of that
+ * wait again; those that they ended are opened again, unless another parent has failed them too or their unique key is another's by
+ * now, and with them their own children, generation by generation. What ran because of the failure has run. Answers whether there
+ * are more generations: for those something stands in the outbox.
  */
-export async function reopenChildren(tx: Queryable, run: Child, now: Instant): Promise<number> {
-  let opened = 0
-  for (let parents: Child[] = [run]; parents.length > 0; ) {
+export async function reopenChildren(
+  tx: Queryable,
+  runs: readonly Child[],
+  { retakeUnique }: ReopenDeps,
+  now: Instant,
+): Promise<boolean> {
+  let parents = runs
+  for (let generation = 0, opened = 0; parents.length > 0; generation++, opened += parents.length) {
     await takeBackEnds(tx, parents)
+    if (generation === MAX_GENERATIONS || opened > MAX_RUNS) {
+      await putOpened(tx, parents)
+      return true
+    }
     const edges = await readBrokenEdges(
       tx,
       parents.map(({ jobId }) => jobId),
     )
-    if (edges.length === 0) return opened
+    if (edges.length === 0) return false
     const ended = edges.filter(({ kind, state }) => kind !== CHILD_KIND.batch && state === EDGE_STATE.canceled)
     // Held before they are changed: of two who open two parents at once, the second sees that the first has.
     if (ended.length > 0) await lockCanceled(tx, childrenOf(ended))
     await markEdges(tx, edges, EDGE_STATE.open)
     await countInBatches(tx, countsOf(edges), now)
-    if (ended.length === 0) return opened
+    if (ended.length === 0) return false
     const stillFailed = await lockCanceled(tx, childrenOf(ended))
-    parents = await insertReopened(
-      tx,
-      childrenOf(ended).filter((child) => !stillFailed.has(child)),
-    )
-    opened += parents.length
+    const free = childrenOf(ended).filter((child) => !stillFailed.has(child))
+    const canceled = await readCanceled(tx, free)
+    parents = await insertReopened(tx, await withTheirKeys(tx, canceled, retakeUnique))
   }
-  return opened
+  return false
+}
+
+/**
+ * Without those whose unique key another job has by now: they stay canceled. Whoever holds such a key may wait for a run that is held
+ * here; the lock timeout of this transaction ends that.
+ */
+async function withTheirKeys(
+  tx: Queryable,
+  canceled: readonly CanceledChild[],
+  retakeUnique: ReopenDeps['retakeUnique'],
+): Promise<CanceledChild[]> {
+  const kept: CanceledChild[] = []
+  for (const child of canceled) {
+    try {
+      if (child.definition.unique !== undefined) await retakeUnique(tx, child.jobId)
+      kept.push(child)
+    } catch (error) {
+      if (!(error instanceof BelfryError && error.code === 'unique_conflict')) throw error
+    }
+  }
+  return kept
+}
+
+/**
+ * Goes on behind runs that were opened before. One of them may have ended meanwhile, and told nobody: that is made good, as for jobs
+ * that begin to wait now.
+ */
+export async function reopenFurther(
+  tx: Transaction,
+  opened: readonly HeldEnd[],
+  deps: ReopenDeps,
+  now: Instant,
+): Promise<void> {
+  await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+  await deleteEnds(tx, opened)
+  await reopenChildren(tx, opened, deps, now)
+  const { ends } = await awaitParents(tx, { oneOffs: opened.map(({ jobId }) => jobId), recurring: [] })
+  await putEnds(tx, ends)
 }
 
 const childrenOf = (edges: readonly BrokenEdge[]): string[] => [...new Set(edges.map(({ child }) => child))]

@@ -252,11 +252,11 @@ function withAfter(json: string, definition: Definition, after: After, refs: str
   return head + stored + (rest.startsWith(said) ? rest.slice(said.length) : rest)
 }
 
-/** Changed, not copied: a call may have ten thousand. */
+/** Changed, not copied: a call may have ten thousand. Its turn comes when it is ready; until then its fairness key stands there. */
 function becomeDependent(job: NewOneOff, now: Instant): void {
   job.kind = 'immediate'
   job.dueAt = now
-  job.turn = 0
+  job.turn = job.fairnessKey ?? 0
   job.state = RUN_STATE.dependent
 }
 

@@ -10,9 +10,9 @@ import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
 import { Recaller } from '../../src/attempts/recaller.sql.ts'
 import { LimitSweep } from '../../src/concurrency/limit-sweep.sql.ts'
 import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
-import { holdChains } from '../../src/dependencies/chain.sql.ts'
+import { holdChains, stillComing } from '../../src/dependencies/chain.sql.ts'
 import { endChildren } from '../../src/dependencies/children.sql.ts'
-import { deleteEdges, markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
+import { markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
 import { forgetTold } from '../../src/dependencies/forget-told.sql.ts'
 import { holdChildren } from '../../src/dependencies/hold-children.sql.ts'
 import { lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
@@ -343,12 +343,19 @@ export const HOT: Record<string, Hot> = {
   'lock ends': { send: (db) => lockEndsOfOneOffs(db, 1_000, null), by: ['outbox_pkey'] },
   'take back ends': { send: (db) => takeBackEnds(db, outbox), by: ['outbox_pkey'] },
   'read edges': { send: (db) => readOpenEdges(db, jobIds, 10_000), by: ['edges_pkey'] },
-  'delete edges': { send: (db) => deleteEdges(db, pairs), by: ['edges_pkey'] },
   'mark edges': { send: (db) => markEdges(db, pairs, 1), by: ['edges_pkey'] },
   'hold children': { send: (db) => holdChildren(db, jobIds, 10_000), by: ['edges_pkey', 'runs_pkey'] },
   'forget what was told': {
     send: (db) => forgetTold(db, { edges, ends: [], going: new Map(jobIds.map((jobId) => [jobId, 1])) }),
     by: ['edges_by_child'],
+  },
+  'look at timers of parents': {
+    send: (db) =>
+      stillComing(
+        db,
+        jobIds.map((jobId) => ({ jobId, nominalAt: 0 })),
+      ),
+    by: ['edges_by_child', 'timers_pkey'],
   },
   'hold timers of chains': { send: (db) => holdChains(db, jobIds), by: ['timers_pkey'] },
   'end children': {

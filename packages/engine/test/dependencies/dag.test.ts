@@ -38,13 +38,95 @@ test('a call whose jobs wait for too many others in all is refused before anythi
   const waiting = Array.from({ length: 101 }, (_, i) => job(`w${i}`, after(...names)))
   const refused = {
     code: 'invalid_argument',
-    message: expect.stringContaining('at most 100000 jobs to wait for in one call, all after.jobs together, not 101000'),
+    message: expect.stringContaining(
+      'at most 100000 jobs to wait for in one call, all after.jobs together, not 101000',
+    ),
     complaints: [{ path: 'jobs' }],
   }
   await expect(t.create(...names.map((name) => job(name)), ...waiting)).rejects.toMatchObject(refused)
   await expect(t.kit.batches.create(waiting)).rejects.toMatchObject(refused)
   // One job less is looked at: what it waits for is not there.
   await expect(t.create(...waiting.slice(1))).rejects.toMatchObject({ code: 'invalid_job' })
+})
+
+test('children take turns by their fairness keys, also those that are opened again', async () => {
+  const t = await setup()
+  const greedy = Array.from({ length: 10 }, (_, i) => job(`g${i}`, { ...after('p'), fairnessKey: 'greedy' }))
+  const modest = job('modest', { ...after('p'), fairnessKey: 'modest' })
+  t.fails('p')
+  const ids = await t.create(job('p'), ...greedy, modest)
+  await t.kit.settle()
+  t.works('p')
+  await t.kit.runs.retry(String((await t.lastRun(ids.p))?.id))
+  await t.create(job('q'), ...greedy.map((one) => ({ ...one, ...after('q') })), { ...modest, ...after('q') })
+  await t.kit.settle()
+  const places = t.seen().flatMap((name, i) => (name === 'modest' ? [i] : []))
+  expect(t.seen().length).toBe(25)
+  // Three parents, then the two modest ones among the first of each greedy flow.
+  expect(Math.max(...places)).toBeLessThan(12)
+})
+
+test('a long chain is opened again step by step, and none of it waits for ever', async () => {
+  const t = await setup()
+  const length = 35
+  t.fails('j0')
+  const jobs = Array.from({ length }, (_, i) => job(`j${i}`, i === 0 ? {} : after(`j${i - 1}`)))
+  const { batchId } = await t.kit.batches.create(jobs)
+  const head = (await t.kit.runs.list({})).items.find(({ status }) => status === 'ready')
+  await t.kit.settle()
+  expect(await t.kit.batches.get(batchId)).toMatchObject({ failed: 1, canceled: length - 1 })
+  t.works('j0')
+  await t.kit.runs.retry(String(head?.id))
+  const reopened = await t.query<{ n: number }>('select count(*)::int as n from runs where state = 5')
+  expect(reopened).toEqual([{ n: 10 }])
+  // The first ones run, and end, before the others are there.
+  await t.kit.pulse()
+  await t.kit.settle()
+  expect(await t.kit.batches.get(batchId)).toMatchObject({ succeeded: length, failed: 0, canceled: 0 })
+  expect(t.seen().slice(1)).toEqual(jobs.map(({ ref }) => ref))
+  expect(await t.query('select from outbox')).toEqual([])
+})
+
+test('a run that has ended before its children are opened again tells them all the same', async () => {
+  const t = await setup()
+  t.fails('j0')
+  const jobs = Array.from({ length: 12 }, (_, i) => job(`j${i}`, i === 0 ? {} : after(`j${i - 1}`)))
+  const ids = await t.create(...jobs)
+  await t.kit.settle()
+  t.works('j0')
+  await t.kit.runs.retry(String((await t.lastRun(ids.j0))?.id))
+  // As another node would hold it: what is to be opened is taken away, and put back when the tenth has ended.
+  const opened = await t.query<{ job_id: string }>('delete from outbox where number = -2 returning *')
+  expect(opened.map(({ job_id }) => job_id)).toEqual([ids.j10])
+  await t.kit.settle()
+  expect(await t.status(ids.j10)).toBe('succeeded')
+  expect(await t.status(ids.j11)).toBe('canceled')
+  await t.query(
+    `insert into outbox select nominal_at, job_id, -2, shard, 0, true from attempts where job_id = $1 and outcome = 1`,
+    [ids.j10],
+  )
+  await t.kit.pulse()
+  await t.kit.settle()
+  expect(await t.status(ids.j11)).toBe('succeeded')
+})
+
+test("a child whose unique key is another job's by now is not opened again with its parent", async () => {
+  const t = await setup()
+  t.fails('p', 'q')
+  const unique = { unique: { key: 'u' } }
+  const ids = await t.create(job('p'), job('c', { ...after('p'), ...unique }))
+  await t.kit.settle()
+  const other = await t.create(job('q'), job('other', { ...after('q'), ...unique }))
+  t.works('p')
+  await t.kit.runs.retry(String((await t.lastRun(ids.p))?.id))
+  expect([await t.status(ids.c), await t.status(other.other)]).toEqual(['canceled', 'active'])
+  await t.kit.settle()
+  expect(t.seen()).not.toContain('c')
+  // `other` is over: its key is free when the run is opened again with its parent.
+  t.works('q')
+  await t.kit.runs.retry(String((await t.lastRun(other.q))?.id))
+  await t.kit.settle()
+  expect(t.seen()).toContain('other')
 })
 
 test('a child gets the results of its parents, in the order in which it names them', async () => {

@@ -6,6 +6,9 @@ import { Database, type Transaction } from '../../src/store/database.ts'
 import { startTestKit } from '../../src/testing/index.ts'
 import { after, job, setup } from './setup.ts'
 
+/** None of these jobs has a unique key. */
+const retakeUnique = async () => {}
+
 async function setupRace() {
   const t = await setup()
   const db = new Database({
@@ -17,7 +20,7 @@ async function setupRace() {
   onTestFinished(() => db.close())
   const turns = new Turns()
   const now = t.kit.clock.now()
-  const deliverSome = (limit: number) => deliver({ db, turns }, { now, limit })
+  const deliverSome = (limit: number) => deliver({ db, turns, retakeUnique }, { now, limit })
   const stateOf = async (jobId: string | undefined) =>
     (await t.query<{ state: number }>('select state from runs where job_id = $1', [jobId]))[0]?.state ?? null
   /** Performs what is ready, and tells nobody. */
@@ -97,7 +100,7 @@ test('a child is charged when it becomes ready, not each time a parent has ended
   let charged = 0
   const turns = { next: () => ++charged } as unknown as Turns
   while ((await t.query('select from outbox')).length > 0)
-    await deliver({ db: t.db, turns }, { now: t.kit.clock.now(), limit: 1 })
+    await deliver({ db: t.db, turns, retakeUnique }, { now: t.kit.clock.now(), limit: 1 })
   expect([charged, await t.stateOf(ids.c)]).toEqual([1, READY])
 })
 
@@ -208,9 +211,10 @@ test('a delivery that breaks off anywhere has not happened', async () => {
           return work(counted)
         }),
     } as Database
-    const done = await deliver({ db: breaking, turns: t.turns }, { now: t.kit.clock.now(), limit: 10 }).catch(
-      () => null,
-    )
+    const done = await deliver(
+      { db: breaking, turns: t.turns, retakeUnique },
+      { now: t.kit.clock.now(), limit: 10 },
+    ).catch(() => null)
     if (done !== null) break
     expect([await t.stateOf(ids.b), await t.stateOf(ids.c)]).toEqual([DEPENDENT, DEPENDENT])
     expect(await t.query('select from outbox')).toHaveLength(1)
