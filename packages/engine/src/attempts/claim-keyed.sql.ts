@@ -117,7 +117,7 @@ const SKIP = statement(
      select l.max_running, l.name from belfry.limits l where l.shard = g.shard and l.kind = ${LIMIT_KIND.key} and l.key = g.limit_key limit 1) l
    returning job_id`,
 )
-/** The oldest of each key that nobody has asked yet; one that somebody holds is just ending, or being renewed, and is passed over. */
+/** The oldest of each key that nobody has asked yet; one that somebody holds is just ending, or being renewed: it is asked by the next claim. */
 const ASK = statement(
   'ask_oldest_of_keys',
   `with oldest as (
@@ -129,7 +129,7 @@ const ASK = statement(
    )
    update belfry.runs r set cancel_requested = true, lease_until = least(r.lease_until, to_timestamp($4::float8 / 1000))
    where r.ctid = any (array(select o.ctid from oldest o))
-   returning r.job_id, r.nominal_at`,
+   returning r.job_id, r.nominal_at, r.limit_key`,
 )
 const CHARGE = statement(
   'charge_keys',
@@ -287,6 +287,7 @@ export async function skipKeyed(tx: Queryable, runs: readonly PickedRun[], now: 
 export interface Asked {
   jobId: string
   nominalAt: Instant
+  key: string
 }
 
 export async function askOldest(
@@ -295,8 +296,8 @@ export async function askOldest(
   graceUntil: Instant,
 ): Promise<Asked[]> {
   const counts = numbers(keys.map(({ count }) => count))
-  const rows = await tx.query<[string, Instant]>(ASK, [...refArrays(keys), counts, graceUntil])
-  return rows.map(([jobId, nominalAt]) => ({ jobId, nominalAt }))
+  const rows = await tx.query<[string, Instant, string]>(ASK, [...refArrays(keys), counts, graceUntil])
+  return rows.map(([jobId, nominalAt, key]) => ({ jobId, nominalAt, key }))
 }
 
 export async function chargeKeys(

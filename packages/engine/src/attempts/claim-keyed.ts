@@ -1,10 +1,8 @@
 import { admit, type HeldKey } from '../concurrency/admission.ts'
-import { byKey, existingKeys, type KeyLimit, keyLimitOf, makeKeyLimits } from '../concurrency/key-limits.sql.ts'
-import type { Definition } from '../job/definition.ts'
 import { isOnce } from '../job/states.ts'
 import { unpackRunsOfKeys } from '../leases/receipts.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Transaction } from '../store/database.ts'
 import { type Claimed, claimedOf, type Level } from './claim.sql.ts'
 import {
   type Asked,
@@ -15,13 +13,12 @@ import {
   type KeyedRow,
   type LockedKey,
   leaseKeyed,
-  lockKeys,
   type PickedRun,
   pickKeyed,
   readCosts,
   skipKeyed,
 } from './claim-keyed.sql.ts'
-import { definitionsOfKeys } from './definitions-of-keys.sql.ts'
+import { holdKeys } from './hold-keys.ts'
 
 export interface KeyedClaim {
   queueId: number
@@ -77,7 +74,7 @@ const USED_STEP_MS = 3_600_000
  * each key committed, counts the leases, and leases as many as are free. Until the commit nobody else can lease runs of these
  * keys, only end them. Runs that find no slot are moved aside, and more are looked at in their place.
  */
-export async function claimKeyed(tx: Queryable, claim: KeyedClaim, effects: KeyedEffects): Promise<Claimed[]> {
+export async function claimKeyed(tx: Transaction, claim: KeyedClaim, effects: KeyedEffects): Promise<Claimed[]> {
   const { queueId, now, places } = claim
   const claimed: Claimed[] = []
   const leaseUntils = new Map(places.map(({ holder, leaseUntil }) => [holder, leaseUntil]))
@@ -113,7 +110,7 @@ interface Decided {
 
 /** What becomes of rows that this transaction holds; all that is written besides leases and waiting is written here. */
 async function decideAll(
-  tx: Queryable,
+  tx: Transaction,
   picked: readonly PickedRun[],
   at: { now: Instant; workers: number },
   effects: KeyedEffects,
@@ -162,9 +159,27 @@ async function decideAll(
   if (skip.length > 0) effects.gone.push(...(await skipKeyed(tx, skip, at.now)))
   if (ask.length > 0) {
     await unpackRunsOfKeys(tx, ask)
-    effects.asked.push(...(await askOldest(tx, ask, at.now + effects.cancelGraceMs)))
+    const asked = await askOldest(tx, ask, at.now + effects.cancelGraceMs)
+    effects.asked.push(...asked)
+    leaveUnasked(decided, ask, asked, effects)
   }
   return decided
+}
+
+/** Where somebody held those who are to stop, whoever comes for them stays ready, so that the next claim asks again. */
+function leaveUnasked(
+  decided: Decided,
+  ask: readonly { key: string; count: number }[],
+  asked: readonly Asked[],
+  { heldElsewhere }: KeyedEffects,
+): void {
+  const counts = new Map<string, number>()
+  for (const { key } of asked) counts.set(key, (counts.get(key) ?? 0) + 1)
+  const unasked = new Set(ask.filter(({ key, count }) => (counts.get(key) ?? 0) < count).map(({ key }) => key))
+  if (unasked.size === 0) return
+  for (const key of unasked) heldElsewhere.add(key)
+  decided.stay.push(...decided.limit.filter(({ key }) => unasked.has(key)))
+  decided.limit = decided.limit.filter(({ key }) => !unasked.has(key))
 }
 
 /** Written out: there is one for each run in a claim where no two have the same key. */
@@ -192,46 +207,6 @@ function groupByKey(runs: readonly PickedRun[]): Map<string, PickedRun[]> {
     else groups.set(run.key, [run])
   }
   return groups
-}
-
-/** The keys that nobody else holds, in the order of their rows. One that has no row gets it from what its runs say. */
-async function holdKeys(
-  tx: Queryable,
-  byName: ReadonlyMap<string, readonly PickedRun[]>,
-  now: Instant,
-): Promise<Map<string, LockedKey>> {
-  const refs = [...byName].map(([key, [first]]) => ({ shard: (first as PickedRun).shard, key })).sort(byKey)
-  const locked = await lockKeys(tx, refs)
-  if (locked.length === refs.length) return new Map(locked.map((key) => [key.key, key]))
-  const held = new Set(locked.map(({ key }) => key))
-  const others = refs.filter(({ key }) => !held.has(key))
-  const existing = await existingKeys(tx, others)
-  const missing = others.filter(({ key }) => !existing.has(key))
-  if (missing.length > 0) {
-    const jobs = missing.map(({ key }) => byName.get(key)?.[0] as PickedRun)
-    const made = await makeKeyLimits(tx, limitsFrom(await definitionsOfKeys(tx, jobs), jobs), now)
-    locked.push(
-      ...(await lockKeys(
-        tx,
-        missing.filter(({ key }) => made.has(key)),
-      )),
-    )
-  }
-  return new Map(locked.sort(byKey).map((key) => [key.key, key]))
-}
-
-/** A job that says nothing of its key any more left runs that have one: nothing limits them. */
-function limitsFrom(
-  found: ReadonlyMap<string, { tenantId: number; definition: string }>,
-  jobs: readonly PickedRun[],
-): KeyLimit[] {
-  return jobs.flatMap(({ shard, jobId, key }) => {
-    const job = found.get(jobId)
-    if (job === undefined) return [{ shard, key, tenantId: 0, name: '', slots: undefined, rate: undefined }]
-    const { tenantId } = job
-    const limit = keyLimitOf(JSON.parse(job.definition) as Definition, { shard, tenantId, jobId })
-    return limit?.key === key ? [limit] : [{ shard, key, tenantId, name: '', slots: undefined, rate: undefined }]
-  })
 }
 
 function claimedRowOf(

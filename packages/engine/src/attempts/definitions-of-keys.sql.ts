@@ -11,6 +11,30 @@ const READ = statement(
    left join lateral (
      select s.tenant_id, s.definition from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
 )
+/** The row of a key says what its last writer did: as near to that as living runs tell. */
+const NEWEST = statement(
+  'newest_jobs_of_keys',
+  `select r.shard, r.job_id, k.key from unnest($1::smallint[], $2::bigint[]) as k (shard, key) cross join lateral (
+     select r.shard, r.job_id from belfry.runs r
+     where /*shards r*/ r.shard = k.shard and r.limit_key = k.key order by r.nominal_at desc limit 20) r`,
+)
+
+export interface JobOfKey {
+  shard: number
+  jobId: string
+  key: string
+}
+
+export async function newestJobsOfKeys(
+  tx: Queryable,
+  keys: readonly { shard: number; key: string }[],
+): Promise<JobOfKey[]> {
+  const rows = await tx.query<[number, string, string]>(NEWEST, [
+    numbers(keys.map(({ shard }) => shard)),
+    numbers(keys.map(({ key }) => key)),
+  ])
+  return rows.map(([shard, jobId, key]) => ({ shard, jobId, key }))
+}
 
 /** What the jobs of these runs say; jobs that are gone say nothing. */
 export async function definitionsOfKeys(

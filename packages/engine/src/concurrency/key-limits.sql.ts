@@ -11,7 +11,7 @@ import { LAST_RATE_AT } from './gcra.ts'
 /**
  * The limits of keys: rows of `limits`, kind 0. A row says what the last writer said; how many slots are taken is never in it,
  * that is counted from live leases. Whoever claims holds the row from before the count until its commit. A row may vanish
- * while nobody needs it: whoever claims makes it again from the definition of what it claims. `used_at` is when it was last
+ * while nobody needs it: whoever claims makes it again from the definitions of what it claims. `used_at` is when it was last
  * used, or, while runs wait for the rate, when the last of those that have been given a time may start.
  */
 
@@ -65,10 +65,23 @@ const EXISTING = statement(
 )
 const UNUSED = statement(
   'lock_unused_keys',
-  `select l.shard, l.key from belfry.limits l
+  `select l.shard, l.key, l.name <> '' from belfry.limits l
    where l.kind = ${LIMIT_KIND.key} and (l.shard, l.kind, l.key) > ($1::smallint, ${LIMIT_KIND.key}::smallint, $2::bigint)
      and l.used_at < to_timestamp($3::float8 / 1000) and l.rate_at < $3::float8 * 1000 and l.paused_at is null
    order by l.shard, l.kind, l.key limit $4 for update skip locked`,
+)
+/**
+ * Which of these keys jobs have that wait for a time, or may be redriven. One look through the timers of a shard for all of them: it is
+ * done now and then, and an index would cost each timer that has a key.
+ */
+const AWAITED = statement(
+  'keys_of_timers',
+  `select distinct t.limit_key from unnest($1::smallint[]) as s (shard) cross join lateral (
+     select t.limit_key from belfry.timers t
+     where /*shards t*/ t.shard = s.shard and t.limit_key is not null and (t.limit_key in (select unnest($2::bigint[]))) is true
+     union all
+     select d.limit_key from belfry.dead_letters d
+     where /*shards d*/ d.shard = s.shard and d.limit_key is not null and (d.limit_key in (select unnest($2::bigint[]))) is true) t`,
 )
 /** Sent while the rows are held: nobody claims by them meanwhile, and whoever did before is seen. */
 const PURGE = statement(
@@ -153,7 +166,10 @@ export async function existingKeys(
   return new Set((await tx.query<[string]>(EXISTING, values)).flat())
 }
 
-/** Removes rows that nobody has used for a day and no run needs. Timers and dead letters make their key's row again. */
+/**
+ * Removes rows that nobody has used for a day and that nothing needs. What several jobs say of a key they share is known by its row
+ * alone, so that one stays for as long as any of them waits; the limit of one job is made again from its definition.
+ */
 export async function purgeUnusedKeys(db: Database, now: Instant): Promise<void> {
   let after: { shard: number; key: string } | null = { shard: -1, key: '0' }
   for (let batch = 0; batch < MAX_BATCHES && after !== null; batch++) {
@@ -169,9 +185,21 @@ export async function purgeKeyLimits(
   tx: Queryable,
   { after, usedBefore, limit }: { after: { shard: number; key: string }; usedBefore: Instant; limit: number },
 ): Promise<{ shard: number; key: string } | null> {
-  const rows = await tx.query<[number, string]>(UNUSED, [after.shard, after.key, usedBefore, limit])
+  const rows = await tx.query<[number, string, boolean]>(UNUSED, [after.shard, after.key, usedBefore, limit])
   if (rows.length === 0) return null
-  await tx.execute(PURGE, [numbers(rows.map(([shard]) => shard)), numbers(rows.map(([, key]) => key))])
+  const awaited = await awaitedKeys(
+    tx,
+    rows.filter(([, , isShared]) => isShared),
+  )
+  const unused = rows.filter(([, key]) => !awaited.has(key))
+  await tx.execute(PURGE, [numbers(unused.map(([shard]) => shard)), numbers(unused.map(([, key]) => key))])
   const last = rows.at(-1)
   return rows.length < limit || last === undefined ? null : { shard: last[0], key: last[1] }
+}
+
+async function awaitedKeys(tx: Queryable, rows: readonly (readonly [number, string, boolean])[]): Promise<Set<string>> {
+  if (rows.length === 0) return new Set()
+  const shards = [...new Set(rows.map(([shard]) => shard))]
+  const found = await tx.query<[string]>(AWAITED, [numbers(shards), numbers(rows.map(([, key]) => key))])
+  return new Set(found.flat())
 }

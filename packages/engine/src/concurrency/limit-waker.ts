@@ -1,6 +1,7 @@
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { Spaced } from './space-limited.sql.ts'
+import { WakeTimes } from './wake-times.ts'
 
 interface KeyRef {
   shard: number
@@ -45,7 +46,7 @@ export class LimitWaker implements Step {
   readonly #deps: LimitWakerDeps
   readonly #pending = new Map<string, KeyRef & { wanted: number }>()
   /** Keys with a rate, and when the next of their runs are to be given times. */
-  readonly #later = new Map<string, KeyRef & { at: Instant }>()
+  readonly #later = new WakeTimes(MAX_PENDING)
 
   constructor(deps: LimitWakerDeps) {
     this.#deps = deps
@@ -86,8 +87,8 @@ export class LimitWaker implements Step {
     const { space, onWaiting } = this.#deps
     const { waiting, again, held } = await space(rated, now)
     for (const { shard, dueAt } of waiting) onWaiting(shard, dueAt)
-    for (const ref of again) this.#later.set(ref.key, ref)
-    for (const ref of held) this.#later.set(ref.key, { ...ref, at: now + HELD_PAUSE_MS })
+    for (const ref of again) this.#later.put(ref)
+    for (const ref of held) this.#later.put({ ...ref, at: now + HELD_PAUSE_MS })
     return { waiting: waiting.length, held: held.length > 0 }
   }
 
@@ -109,17 +110,12 @@ export class LimitWaker implements Step {
   }
 
   #recall(now: Instant): void {
-    for (const [key, { shard, at }] of this.#later) {
-      if (at > now) continue
-      this.#later.delete(key)
-      this.#want(shard, key, MOST_AT_ONCE)
-    }
+    for (const { shard, key } of this.#later.takeDue(now)) this.#want(shard, key, MOST_AT_ONCE)
   }
 
   #waitMs(now: Instant): number {
-    let waitMs = LONGEST_WAIT_MS
-    for (const { at } of this.#later.values()) waitMs = Math.min(waitMs, Math.max(1, at - now))
-    return waitMs
+    const { firstAt } = this.#later
+    return firstAt === null ? LONGEST_WAIT_MS : Math.min(LONGEST_WAIT_MS, Math.max(1, firstAt - now))
   }
 }
 

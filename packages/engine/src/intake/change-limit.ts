@@ -4,6 +4,7 @@ import type { Definition } from '../job/definition.ts'
 import { limitNameOf } from '../job/flow-keys.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { giveRunsKey } from './give-runs-key.sql.ts'
 
 /** A key decides in which shard its jobs are, and a job does not move. */
 export function mustKeepKey(before: Definition, after: Definition): void {
@@ -30,8 +31,9 @@ export async function changeLimit(
   const old = keyLimitOf(before, job)
   const limit = keyLimitOf(after, job) ?? (old && { ...old, slots: NO_SLOTS, rate: null })
   if (limit === null) return []
+  if (old === null) await giveRunsKey(tx, job, limit.key)
   const changed = await putKeyLimits(tx, [withoutTaken(limit, old)], now)
-  return changed.length > 0 ? [limit] : []
+  return changed.length > 0 || old === null ? [limit] : []
 }
 
 const NO_SLOTS = { maxRunning: null, onLimit: 0 }

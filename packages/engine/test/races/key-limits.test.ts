@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { claimRuns } from '../../src/attempts/claim.sql.ts'
 import { claimKeyed, newEffects } from '../../src/attempts/claim-keyed.ts'
 import { finishSucceeded } from '../../src/attempts/finish.sql.ts'
-import { purgeKeyLimits, putKeyLimits } from '../../src/concurrency/key-limits.sql.ts'
+import { purgeKeyLimits, purgeUnusedKeys, putKeyLimits } from '../../src/concurrency/key-limits.sql.ts'
 import { RUN_STATE } from '../../src/job/states.ts'
 import type { Transaction } from '../../src/store/database.ts'
 import { type Node, START, setup } from './setup.ts'
@@ -220,4 +221,84 @@ test('workers elsewhere get no more of a key than its limit, from whatever node,
   expect(await workerOf(b).complete(tokensOf(first).slice(0, 1))).toEqual(['ok'])
   expect(await b.engine.keys.waker.runOnce()).toMatchObject({ woken: 1 })
   expect((await workerOf(b, 'other').lease({ max: 10 })).runs).toHaveLength(1)
+})
+
+test('who is to stop for another is asked by the next claim if somebody held it just then', async () => {
+  const { t, a, claim } = await nodes()
+  const one = { queue: 'mail', payload: 1, concurrency: { key: 'acme', limit: 1, onLimit: 'cancel_oldest' as const } }
+  const { jobId } = await a.jobs.create(one)
+  await claim(a)
+  a.clock.advance(10)
+  await a.jobs.create(one)
+  const client = await t.connect()
+  await client.query('begin')
+  await client.query(`select from ${t.schema}.runs where job_id = $1 for update`, [jobId])
+  expect(await claim(a)).toHaveLength(0)
+  await client.query('rollback')
+  expect(await claim(a)).toHaveLength(0)
+  expect(await t.query('select cancel_requested as is_asked from runs order by nominal_at')).toEqual([
+    { is_asked: true },
+    { is_asked: false },
+  ])
+})
+
+test('a claim waits for no open transaction that makes the row of a key, and takes what has others', async () => {
+  const { t, a, create, claim } = await nodes()
+  await create('acme', 1, 1)
+  await create('other', 2, 1)
+  await t.query('delete from limits')
+  const client = await t.connect()
+  await client.query('begin')
+  await client.query(`set search_path = ${t.schema}`)
+  await a.jobs.create({ queue: 'mail', payload: 1, concurrency: { key: 'acme', limit: 1 } }, { tx: client } as never)
+  expect(await claim(a)).toHaveLength(1)
+  await client.query('commit')
+  expect(await claim(a)).toHaveLength(1)
+  expect(await t.query('select name, max_running from limits order by name')).toEqual([
+    { name: 'acme', max_running: 1 },
+    { name: 'other', max_running: 1 },
+  ])
+})
+
+test('a key that several jobs share keeps its last limit while any of them waits for its time', async () => {
+  const { t, a, b } = await nodes()
+  const runAt = new Date(START + 5 * DAY)
+  for (const limit of [10, 2])
+    await a.jobs.create({ queue: 'mail', payload: 1, runAt, concurrency: { key: 'acme', limit } })
+  const { jobId } = await a.jobs.create({ queue: 'mail', payload: 1, runAt, concurrency: { limit: 3 } })
+  await purgeUnusedKeys(b.db, START + 3 * DAY)
+  expect(await t.query('select name, max_running from limits')).toEqual([{ name: 'acme', max_running: 2 }])
+  await a.jobs.cancel(jobId)
+})
+
+test('a row that is gone is made from what the newest job says that says anything', async () => {
+  const { t, a, create, claim } = await nodes()
+  const [gone] = await create('acme', 1, 10)
+  await create('acme', 1, 10)
+  await create('acme', 2, 2)
+  await t.query('delete from limits')
+  await t.query(`delete from specs where job_id = '${gone}'`)
+  expect(await claim(a, 1)).toHaveLength(1)
+  expect(await t.query('select name, max_running from limits')).toEqual([{ name: 'acme', max_running: 2 }])
+})
+
+test('a limit that a job gets later counts for the runs that it has, also for those at work', async () => {
+  const { t, a, claim } = await nodes()
+  const { jobId } = await a.jobs.create({ queue: 'mail', payload: 0, cron: '0 0 1 6 *', overlap: 'allow' })
+  for (let i = 0; i < 4; i++) {
+    await a.jobs.trigger(jobId)
+    a.clock.advance(1)
+  }
+  const plain = {
+    queueId: await a.engine.registry.queueId(1, 'mail'),
+    now: a.clock.now(),
+    delivery: 'at_least_once' as const,
+  }
+  await claimRuns(a.db, { ...plain, holder: '77', leaseUntil: plain.now + 30_000, levels: [level], limit: 1 })
+  await a.jobs.update(jobId, { concurrency: { limit: 2 } })
+  expect(
+    await claimRuns(a.db, { ...plain, holder: '78', leaseUntil: plain.now + 30_000, levels: [level], limit: 9 }),
+  ).toEqual([])
+  expect(await claim(a)).toHaveLength(1)
+  expect(await t.query('select count(*)::int as leased from runs where state = 1')).toEqual([{ leased: 2 }])
 })
