@@ -48,6 +48,7 @@ const BEFORE_ALL = (-(2n ** 63n)).toString()
 export class LimitSweep implements Step {
   readonly #deps: { db: Queryable; clock: Clock; look(shard: number, key: string): void }
   readonly #rounds: Rounds
+  #owned: ReadonlySet<number> = new Set()
   #hasLimited = false
 
   constructor(deps: { db: Queryable; clock: Clock; look(shard: number, key: string): void }) {
@@ -55,8 +56,12 @@ export class LimitSweep implements Step {
     this.#rounds = new Rounds(deps.clock, { maxVisited: MAX_VISITED, first: BEFORE_ALL })
   }
 
+  /** Where shards change hands a process has died, or begun: what it knew of is looked for without pauses, once. */
   own(shards: readonly number[]): void {
+    const isNews = shards.some((shard) => !this.#owned.has(shard))
+    this.#owned = new Set(shards)
     this.#rounds.own(shards)
+    if (isNews) this.#rounds.hurry()
   }
 
   /** Whether any run waits for a slot, in whatever shard; answers whether to look. */

@@ -28,6 +28,8 @@ export class Rounds {
   #left = new Map<number, string>()
   #begunAt: Instant = Number.NEGATIVE_INFINITY
   #notBefore: Instant = Number.NEGATIVE_INFINITY
+  /** The round under way pays nothing. */
+  #isHurried = false
 
   /** `first` is the position before all others, unless positions are jobs. */
   constructor(clock: Clock, { maxVisited, first = FIRST }: { maxVisited: number; first?: string }) {
@@ -47,6 +49,12 @@ export class Rounds {
     this.#notBefore = Number.NEGATIVE_INFINITY
   }
 
+  /** The same, and this one round makes no pauses. */
+  hurry(): void {
+    this.restart()
+    this.#isHurried = true
+  }
+
   /** Looks at the next piece, unless it is too early; `look` answers where each shard goes on, and leaves out those that are done. */
   async next(look: (piece: Piece) => Promise<ReadonlyMap<number, string>>): Promise<{ waitMs: number }> {
     const begun = this.#clock.now()
@@ -57,12 +65,15 @@ export class Rounds {
     }
     const shards = [...this.#left.keys()].slice(0, this.#maxVisited)
     const after = shards.map((shard) => this.#left.get(shard) ?? this.#first)
+    let isFree = false
     try {
       const goOn = await look({ shards, after, perShard: Math.max(1, Math.floor(this.#maxVisited / shards.length)) })
       for (const shard of shards) this.#moveOn(shard, goOn.get(shard))
+      isFree = this.#isHurried
+      if (this.#left.size === 0) this.#isHurried = false
     } finally {
       const now = this.#clock.now()
-      const paidAt = now + Math.min(SHARE * Math.max(0, now - begun), LONGEST_PAUSE_MS)
+      const paidAt = isFree ? now : now + Math.min(SHARE * Math.max(0, now - begun), LONGEST_PAUSE_MS)
       this.#notBefore = this.#left.size === 0 ? Math.max(paidAt, this.#begunAt + ROUND_MS) : paidAt
     }
     return { waitMs: this.#waitMs(this.#clock.now()) }
