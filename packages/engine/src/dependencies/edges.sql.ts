@@ -57,10 +57,6 @@ const DELETE_OF_CHILD = statement(
   'delete_edges_of_child',
   'delete from belfry.edges e where e.child = $1 and e.tenant_id > 0',
 )
-const DELETE_OF_PARENT = statement(
-  'delete_edges_of_parent',
-  'delete from belfry.edges e where e.shard = $1 and e.parent = $2',
-)
 
 export async function insertEdges(tx: Queryable, edges: NewEdge[], sending: keyof typeof INSERT): Promise<void> {
   if (edges.length === 0) return
@@ -98,15 +94,6 @@ export async function markEdges(tx: Queryable, pairs: readonly Pair[], state: nu
 /** The child waits for nobody any more. */
 export async function deleteEdgesOfChild(tx: Queryable, child: string): Promise<void> {
   await tx.execute(DELETE_OF_CHILD, [child])
-}
-
-/** The job is gone. A one-off that others wait for has ended, which they will be told; nobody follows a recurring one any more. */
-export async function deleteEdgesOf(
-  tx: Queryable,
-  { jobId, oneOff }: { jobId: string; oneOff: boolean },
-): Promise<void> {
-  await deleteEdgesOfChild(tx, jobId)
-  if (!oneOff) await tx.execute(DELETE_OF_PARENT, [shardOfJob(jobId), jobId])
 }
 
 const pairArrays = (pairs: readonly Pair[]): string[] => [

@@ -29,14 +29,12 @@ const PURGE = statement(
 )
 
 const BATCH = 1_000
-/** For one call: the rest is for the next one. */
-const MAX_BATCHES = 1_000
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
-/** Removes edges of failures that nobody can undo any more. */
+/** Removes edges of failures that nobody can undo any more. Goes over all edges, however many: a call that stopped would begin anew. */
 export async function purgeEdges(db: Queryable): Promise<void> {
   let after: [number, string, string] = [-1, FIRST, FIRST]
-  for (let i = 0; i < MAX_BATCHES; i++) {
+  for (;;) {
     const [last] = await db.query<[number, string, string]>(PURGE, [...after, BATCH])
     if (last === undefined) return
     after = last

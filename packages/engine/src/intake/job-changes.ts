@@ -1,7 +1,7 @@
 import { cancelRuns, hasUnaskedRun, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
 import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
-import { deleteEdgesOf } from '../dependencies/edges.sql.ts'
+import { deleteEdgesOf } from '../dependencies/delete-edges-of.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
@@ -36,7 +36,7 @@ import { mustKeepUnique } from './must-keep-unique.ts'
 import { overlaps } from './overlaps.ts'
 import { withoutPauser, withPauser } from './paused-by.ts'
 import { type ReplanUpdatedDeps, replanUpdated } from './replan-updated.ts'
-import { isChain, timeBesideChain, triggerDependent } from './trigger-dependent.ts'
+import { isChain, mustMissNothing, timeBesideChain, triggerDependent } from './trigger-dependent.ts'
 import type { UnderstoodJob } from './understand-job.ts'
 import { AS_THE_JOB_SAYS, mustTakePayload, type UnderstoodTrigger } from './understand-trigger.ts'
 
@@ -125,6 +125,7 @@ export class JobChanges {
         await writeJob(tx, { ...job, pausedBy }, now)
         return { status: 'paused' }
       }
+      if (missed !== 'skip') mustMissNothing(job)
       await writeJob(tx, { ...job, status: JOB_STATUS.active, pauseReason: null }, now)
       if (paused.scheduleId === null || paused.nominalAt === null) {
         // A job that follows others has no time of its own.
@@ -224,7 +225,7 @@ export class JobChanges {
       const canceled = await cancelRuns(tx, { ...job, nominalAt: null }, at)
       ready.length = 0
       await deleteJob(tx, job)
-      await deleteEdgesOf(tx, job)
+      await deleteEdgesOf(tx, job, now)
       await this.#freeName(tx, job)
       await record('delete', JSON.parse(job.definitionJson), undefined)
       return canceled.asked

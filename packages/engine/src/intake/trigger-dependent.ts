@@ -1,5 +1,6 @@
 import { hadRun } from '../dependencies/chain.sql.ts'
 import { releaseByHand } from '../dependencies/children.sql.ts'
+import { BelfryError } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import { runIdOf } from '../job/ids.ts'
 import type { Turns } from '../ready/turn.ts'
@@ -31,3 +32,10 @@ export async function timeBesideChain(tx: Queryable, { jobId }: JobRow, from: In
 /** It follows recurring jobs, and has no schedule. */
 export const isChain = ({ oneOff, definitionJson }: JobRow): boolean =>
   !oneOff && (JSON.parse(definitionJson) as Definition).after !== undefined
+
+/** Times of its parents that fell into the pause have been decided, one by one: there is nothing to make up for. */
+export function mustMissNothing(job: JobRow): void {
+  if (!isChain(job)) return
+  const message = 'cannot be catch_up for a job that follows others: what those ran during the pause has been skipped'
+  throw new BelfryError('invalid_argument', `missed: ${message}`, { complaints: [{ path: 'missed', message }] })
+}

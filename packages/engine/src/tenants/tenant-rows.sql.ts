@@ -88,7 +88,9 @@ const DELETE = statement(
    signing_keys as (delete from belfry.signing_keys s where s.tenant_id = $1),
    calendars as (delete from belfry.calendars c where c.tenant_id = $1),
    circuits as (delete from belfry.circuits c where c.tenant_id = $1),
-   pauses as (delete from belfry.pauses p where p.tenant_id = $1)
+   pauses as (delete from belfry.pauses p where p.tenant_id = $1),
+   limits as (delete from belfry.limits l where l.tenant_id = $1),
+   batches as (delete from belfry.batches b where b.tenant_id = $1)
    delete from belfry.tenants t where t.id = $1`,
 )
 

@@ -113,6 +113,34 @@ test('a job that follows is paused, resumed, triggered, updated and canceled lik
   expect((await t.runsOf(b)).length).toBe(3)
 })
 
+test('a job that followed only one that was deleted has no future; its runs go on', async () => {
+  const t = await setupChain()
+  const ids = await t.create(
+    job('a', every(1)),
+    job('b', every(1)),
+    job('both', after('a', 'b')),
+    job('one', { ...after('a'), queue: 'slow' }),
+  )
+  await t.kit.pass(MINUTE)
+  await (await t.kit.tenant('default')).jobs.delete(String(ids.a))
+  expect([await t.status(ids.both), await t.status(ids.one)]).toEqual(['active', 'completed'])
+  expect((await t.runsOf(ids.one)).map(({ status }) => status)).toEqual(['ready'])
+  expect(await t.query('select from timers where job_id = $1', [ids.one])).toEqual([])
+  await t.kit.pass(MINUTE)
+  expect((await t.runsOf(ids.both)).map(({ at }) => at)).toEqual(['00:01', '00:02'])
+})
+
+test('a job that follows has nothing to make up for when it is resumed, and says so', async () => {
+  const t = await setupChain()
+  const ids = await t.create(job('a', every(1)), job('b', after('a')))
+  await t.kit.jobs.pause(String(ids.b))
+  await expect(t.kit.jobs.resume(String(ids.b), { missed: 'catch_up' })).rejects.toMatchObject({
+    code: 'invalid_argument',
+    message: expect.stringContaining('follows others'),
+  })
+  expect(await t.status(ids.b)).toBe('paused')
+})
+
 test('a slow job that follows loses no run: they wait for each other', async () => {
   const t = await setupChain()
   const ids = await t.create(job('a', every(1)), job('b', { ...after('a'), queue: 'slow' }))
