@@ -83,6 +83,21 @@ test('a node that still knows a tenant which another deleted creates nothing for
   expect(await t.query('select from keys')).toEqual([])
 })
 
+test('limits and batches of a deleted tenant go with it', async () => {
+  const t = await setup()
+  const limited = { ...JOB, payload: 1, concurrency: { key: 'k', limit: 1 } }
+  const { jobId } = await t.a.jobs.create(limited)
+  await t.a.jobs.cancel(jobId)
+  await t.query('insert into batches (created_at, id, tenant_id, total, shard) values (now(), $1, $2, 1, 0)', [
+    jobId,
+    t.id,
+  ])
+  const left = () => t.query('select tenant_id from limits union all select tenant_id from batches')
+  expect(await left()).toEqual([{ tenant_id: t.id }, { tenant_id: t.id }])
+  await t.tenants.delete(t.id, 'root')
+  expect(await left()).toEqual([])
+})
+
 test('creates of others that share a statement with one of a deleted tenant are done', async () => {
   const t = await setup()
   await t.tenants.delete(t.id, 'root')
