@@ -38,6 +38,14 @@ export interface Delivered {
   behind: Behind
 }
 
+interface DeliverTerms {
+  now: Instant
+  limit: number
+  behind?: Behind
+  /** What to do with runs that were opened again and whose children are not: `leave` them for another time. */
+  opened?: 'open' | 'leave'
+}
+
 /** In one transaction; the rest of a parent with more children comes with the next. */
 const MAX_EDGES = 10_000
 /** Whoever opens the same child again is waited for so long; then everything of this transaction is left for another time. */
@@ -65,18 +73,20 @@ interface Plan {
  */
 export function deliver(
   deps: DeliverDeps,
-  { now, limit, behind = null }: { now: Instant; limit: number; behind?: Behind },
+  { now, limit, behind = null, opened: whatToDo = 'open' }: DeliverTerms,
 ): Promise<Delivered> {
   return deps.db.transaction(async (tx) => {
-    const ends = await lockEndsOfOneOffs(tx, limit, behind)
-    const hasMore = behind !== null || ends.length === limit
-    if (ends.length === 0) return { ends: 0, ready: [], hasMore, wasHeld: false, behind: null }
-    const opened = ends.filter(({ number }) => number === OPENED)
-    if (opened.length > 0) {
+    const all = await lockEndsOfOneOffs(tx, limit, behind)
+    const opened = all.filter(({ number }) => number === OPENED)
+    const ends = opened.length === 0 ? all : all.filter(({ number }) => number !== OPENED)
+    const hasMore = all.length === limit || (behind !== null && (ends.length > 0 || all.length === 0))
+    const last = all.length === limit ? (all.at(-1) as End) : null
+    if (opened.length > 0 && whatToDo === 'open') {
       // Alone, and the ends beside them the next time: what is opened here may be told of those.
       await reopenFurther(tx, opened, deps, now)
       return { ends: opened.length, ready: [], hasMore: true, wasHeld: false, behind }
     }
+    if (ends.length === 0) return { ends: 0, ready: [], hasMore, wasHeld: false, behind: last }
     const edges = await holdChildren(tx, [...new Set(ends.map(({ jobId }) => jobId))], MAX_EDGES)
     const { locked, missing } = childrenOf(edges)
     const elsewhere = missing.length === 0 ? NONE : await lookAtChildren(tx, missing)
@@ -93,7 +103,7 @@ export function deliver(
       ready: told.ready,
       hasMore: hasMore || told.ends > 0 || !isWhole,
       wasHeld: open.size > 0,
-      behind: isWhole && ends.length === limit ? (ends.at(-1) as End) : null,
+      behind: isWhole ? last : null,
     }
   })
 }

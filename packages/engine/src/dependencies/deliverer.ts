@@ -1,6 +1,6 @@
 import { BelfryError } from '../errors.ts'
 import type { MadeReady } from '../ready/wake-waiting.sql.ts'
-import type { Clock } from '../runtime/clock.ts'
+import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { type DeliverDeps, deliver } from './deliver.ts'
 import { type ChainDeps, deliverChain } from './deliver-chain.ts'
@@ -20,6 +20,8 @@ const LONGEST_WAIT_MS = 1_000
 const NOTHING = { ends: 0, hasMore: false, wasHeld: false }
 /** What somebody else holds is looked at again soon, not in a spin. */
 const HELD_PAUSE_MS = 20
+/** Opening children again takes locks that others may hold for long: after a failure everybody else is told first. */
+const OPEN_PAUSE_MS = 1_000
 
 /**
  * Tells jobs that wait for others what became of those. It is told after each commit that wrote to the outbox, by whoever ended
@@ -32,6 +34,7 @@ export class Deliverer implements Step {
   /** Up to where ends were looked at lately. */
   #oneOffsBehind: Behind = null
   #chainsBehind: Behind = null
+  #opensAt: Instant = 0
 
   constructor(deps: DelivererDeps) {
     this.#deps = deps
@@ -64,6 +67,7 @@ export class Deliverer implements Step {
       return { waitMs, delivered }
     } catch (error) {
       this.#isNews = true
+      this.#opensAt = this.#deps.clock.now() + OPEN_PAUSE_MS
       if (error instanceof BelfryError && error.code === 'in_progress') return { waitMs: HELD_PAUSE_MS, delivered: 0 }
       throw error
     }
@@ -71,7 +75,9 @@ export class Deliverer implements Step {
 
   async #deliverOneOffs() {
     const { clock, onReady } = this.#deps
-    const delivered = await deliver(this.#deps, { now: clock.now(), limit: BATCH, behind: this.#oneOffsBehind })
+    const now = clock.now()
+    const opened = now >= this.#opensAt ? 'open' : 'leave'
+    const delivered = await deliver(this.#deps, { now, limit: BATCH, behind: this.#oneOffsBehind, opened })
     this.#oneOffsBehind = delivered.behind
     for (const run of delivered.ready) onReady(run)
     return delivered

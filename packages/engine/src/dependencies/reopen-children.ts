@@ -23,7 +23,7 @@ export interface ReopenDeps {
 /** Of one transaction; those after them follow behind it, so that a chain of ten thousand jobs is opened in short ones. */
 const MAX_GENERATIONS = 10
 const MAX_RUNS = 5_000
-const LOCK_TIMEOUT_MS = 1_000
+const LOCK_TIMEOUT_MS = 200
 
 /**
  * Runs were opened again, in this transaction. Nobody is told any more that they failed; children that are blocked because of that

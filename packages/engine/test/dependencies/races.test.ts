@@ -71,6 +71,29 @@ test('a child that somebody holds is told later, and its parent’s other childr
   expect(await t.stateOf(ids.held)).toBe(READY)
 })
 
+test('a key that somebody holds keeps a chain from being opened again, and nobody else from being told', async () => {
+  const t = await setupRace()
+  t.fails('j0')
+  const jobs = Array.from({ length: 13 }, (_, i) => job(`j${i}`, i === 0 ? {} : after(`j${i - 1}`)))
+  const ids = await t.create(...jobs.slice(0, 12), { ...(jobs[12] as object), unique: { key: 'u' } })
+  await t.kit.settle()
+  t.works('j0')
+  await t.kit.runs.retry(String((await t.lastRun(ids.j0))?.id))
+  const client = await t.pool.connect()
+  await client.query('begin')
+  await client.query("select from keys where key = 'u' for update")
+  await t.create(job('p'), job('c', after('p')))
+  await t.kit.settle()
+  expect(t.seen()).toEqual(expect.arrayContaining(['c', 'j10']))
+  expect(t.seen()).not.toContain('j11')
+  await client.query('commit')
+  client.release()
+  t.kit.clock.advance(1_000)
+  await t.kit.pulse()
+  await t.kit.settle()
+  expect(t.seen().slice(-2)).toEqual(['j11', 'j12'])
+})
+
 test('children that somebody holds, however many, keep no others from being told', async () => {
   const t = await setupRace()
   const families = 251
