@@ -64,8 +64,9 @@ test('a job that waits for another is told why that does not go on, and cannot b
   const { jobId } = await t.jobs.create(child)
   await t.jobs.pause(parent.jobId)
   expect((await t.jobs.explain(jobId)).sentence).toContain(`waits for job ${parent.jobId}, which is paused.`)
-  for (const refused of [t.jobs.pause(jobId), t.jobs.resume(jobId), t.jobs.update(jobId, { payload: 3 })])
-    await expect(refused).rejects.toMatchObject({
+  const changes = [() => t.jobs.pause(jobId), () => t.jobs.resume(jobId), () => t.jobs.update(jobId, { payload: 3 })]
+  for (const change of changes)
+    await expect(change()).rejects.toMatchObject({
       code: 'already_due',
       message: expect.stringMatching(/waits for other jobs .* can be triggered, .* or canceled/),
     })
