@@ -180,8 +180,7 @@ test.each([
   const proxy = await startLossyProxy()
   const node = await t.startNode(proxy.connection)
   const leasing = Array.from({ length: calls }, (_, i) => workerOf(node, `w${i}`).lease({ max: 10, waitMs: 20_000 }))
-  const lines = () => node.engine.remote.calls.queueIds.length
-  await expect.poll(lines).toBe(1)
+  await expect.poll(() => node.engine.remote.calls.waiting).toBe(calls)
   const lost = proxy.lose(name, 'answered')
   await node.jobs.createMany(Array(4).fill({ queue: 'work' }) as never)
   await lost
@@ -197,7 +196,7 @@ test('while work is short it goes round those who wait', async () => {
   const t = await setup()
   const node = await t.startNode()
   const leasing = Array.from({ length: 3 }, (_, i) => workerOf(node, `w${i}`).lease({ max: 10, waitMs: 20_000 }))
-  await expect.poll(() => node.engine.remote.calls.queueIds.length).toBe(1)
+  await expect.poll(() => node.engine.remote.calls.waiting).toBe(3)
   await node.jobs.createMany(Array(6).fill({ queue: 'work' }) as never)
   const answers = await Promise.all(leasing)
   expect(answers.map(({ runs }) => runs.length)).toEqual([2, 2, 2])
@@ -265,7 +264,7 @@ test('a call that waited long enough is answered with nothing', async () => {
   const t = await setup()
   const node = await t.startNode()
   const waiting = workerOf(node).lease({ waitMs: 5_000 })
-  await expect.poll(() => node.engine.remote.calls.queueIds.length).toBe(1)
+  await expect.poll(() => node.engine.remote.calls.waiting).toBe(1)
   node.clock.advance(5_000)
   expect(await waiting).toEqual({ runs: [] })
 })

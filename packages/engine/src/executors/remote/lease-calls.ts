@@ -88,6 +88,13 @@ export class LeaseCalls {
     return [...this.#lines.keys()]
   }
 
+  /** Calls that wait for work, of all queues. */
+  get waiting(): number {
+    let waiting = 0
+    for (const line of this.#lines.values()) waiting += line.size
+    return waiting
+  }
+
   hint(queueId: number, level: number, turn: number): void {
     const line = this.#lines.get(queueId)
     if (!line) return
