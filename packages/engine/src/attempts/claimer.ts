@@ -163,6 +163,8 @@ export class Claimer implements Step {
    * ahead of one, the former would be lost without need, and the latter would hold a slot of their key without working.
    */
   async #claimIntoSlots(kind: Kind, share: (slots: number) => number): Promise<boolean> {
+    // Runs that take no time, of the claim before, end in this turn of the event loop: then there is room for a large claim.
+    if (this.#taker.freeSlots() < MAX_CLAIM) await new Promise((resolve) => setImmediate(resolve))
     const levels = [...this.#hinted].filter((level) => kindOf(level) === kind)
     const slots = share(this.#taker.freeSlots())
     if (levels.length === 0 || slots === 0) return false
