@@ -38,7 +38,7 @@ function listen(): Promise<number> {
     socket.on('error', () => {})
     readMessages(socket, (message) => {
       calls++
-      socket.write(EMPTY_ANSWER)
+      socket.write(EMPTY_ANSWER, 'latin1')
       onCall(message)
     })
   })

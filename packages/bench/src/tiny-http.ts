@@ -9,24 +9,27 @@ export interface Message {
 }
 
 const HEAD_END = '\r\n\r\n'
+/** As everybody here writes it. */
+const LENGTH = '\r\ncontent-length: '
 
 /** Calls `onMessage` for each whole message that arrives. */
 export function readMessages(socket: Socket, onMessage: (message: Message) => void): void {
   let rest = ''
-  socket.setEncoding('latin1')
-  socket.on('data', (chunk: string) => {
-    rest += chunk
+  socket.on('data', (chunk: Buffer) => {
+    const text = chunk.toString('latin1')
+    rest = rest === '' ? text : rest + text
     for (;;) {
       const headEnd = rest.indexOf(HEAD_END)
       if (headEnd < 0) return
-      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(rest.slice(0, headEnd))?.[1] ?? 0)
+      const lengthAt = rest.indexOf(LENGTH)
+      const length = lengthAt < 0 || lengthAt > headEnd ? 0 : Number.parseInt(rest.slice(lengthAt + LENGTH.length), 10)
       const end = headEnd + HEAD_END.length + length
       if (rest.length < end) return
       const message = {
         firstLine: rest.slice(0, rest.indexOf('\r\n')),
         body: rest.slice(headEnd + HEAD_END.length, end),
       }
-      rest = rest.slice(end)
+      rest = rest.length === end ? '' : rest.slice(end)
       onMessage(message)
     }
   })
