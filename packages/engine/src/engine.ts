@@ -8,10 +8,11 @@ import { Backfills } from './backfill/backfills.ts'
 import { DependencySide } from './dependency-side.ts'
 import type { EngineDeps } from './engine-deps.ts'
 import { EngineLoops } from './engine-loops.ts'
-import type { Handler } from './executors/handlers/handler-pool.ts'
+import type { Perform } from './executors/handlers/handler-pool.ts'
 import { Handlers } from './executors/handlers/handlers.ts'
-import type { Judge } from './executors/handlers/judge.ts'
+import { type Judge, judge } from './executors/handlers/judge.ts'
 import { Keeper } from './executors/handlers/keeper.ts'
+import { type Handler, performHandler } from './executors/handlers/perform-handler.ts'
 import { HttpQueues } from './executors/http/http-queues.sql.ts'
 import { judgeHttp } from './executors/http/judge-http.ts'
 import { RemoteWorkers } from './executors/remote/remote-workers.ts'
@@ -236,7 +237,7 @@ export class Engine {
     this.httpQueues = new HttpQueues({
       db,
       serves: (queueId) => this.handlers.serves(queueId),
-      serve: (queueId) => this.handle(queueId, this.http.executor.handle, HTTP_CONCURRENCY, judgeHttp),
+      serve: (queueId) => this.#serve(queueId, this.http.executor.perform, HTTP_CONCURRENCY, judgeHttp),
     })
     this.#notifier = new Notifier({ db, wakeups, logger, hasOthers: () => this.#liveNodes > 1 })
     this.#loops = new EngineLoops(
@@ -286,8 +287,12 @@ export class Engine {
     this.#loops.start()
   }
 
-  handle(queueId: number, handler: Handler, concurrency: number, judges?: Judge): void {
-    const loop = this.handlers.serve(queueId, handler, concurrency, judges)
+  handle(queueId: number, handler: Handler, concurrency: number): void {
+    this.#serve(queueId, performHandler(handler), concurrency, judge)
+  }
+
+  #serve(queueId: number, perform: Perform, concurrency: number, judges: Judge): void {
+    const loop = this.handlers.serve(queueId, perform, concurrency, judges)
     if (!this.#running) return
     loop.start()
     this.pulse.sweepNext()

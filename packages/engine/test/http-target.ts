@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
-import type { HttpCall, HttpDeps } from '../src/executors/http/http-call.ts'
+import type { HttpCall, HttpDeps, HttpEnd } from '../src/executors/http/http-call.ts'
 import { httpDeps } from '../src/executors/http/http-deps.ts'
+import { perform } from '../src/executors/http/perform.ts'
+import type { ResponseRecord } from '../src/executors/http/response-record.ts'
 import type { TransportOptions } from '../src/executors/http/transport.ts'
 import type { HttpTarget } from '../src/job/definition.ts'
 import { type Clock, SystemClock } from '../src/runtime/clock.ts'
@@ -98,4 +100,10 @@ export function callTo({ clock }: HttpDeps, target: HttpTarget, rest: Partial<Ht
     signal: null,
     ...rest,
   }
+}
+
+/** How the call ended, with the record of the answer as who asks for the run sees it. */
+export async function performed(call: HttpCall, deps: HttpDeps): Promise<HttpEnd & { record: ResponseRecord | null }> {
+  const end = await new Promise<HttpEnd>((ended, threw) => perform(call, deps, { ended, threw }))
+  return { ...end, record: end.response === null ? null : (JSON.parse(end.response) as ResponseRecord) }
 }

@@ -81,8 +81,14 @@ export function createdAtOf(jobId: string): Instant {
   return Number.parseInt(jobId.slice(0, 8) + jobId.slice(9, 13), 16)
 }
 
+// Runs of the same time come together, so the last text is remembered.
+let lastNominal: Instant = Number.NaN
+let lastNominalText = ''
+
 export function runIdOf(jobId: string, nominalAt: Instant): string {
-  return `${jobId}.${nominalAt.toString(36)}`
+  if (nominalAt !== lastNominal) lastNominalText = nominalAt.toString(36)
+  lastNominal = nominalAt
+  return `${jobId}.${lastNominalText}`
 }
 
 /** Reads only what `runIdOf` writes: one run has one spelling. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { ActiveRun } from './active-run.ts'
-import type { Handler } from './handler-pool.ts'
+import type { Handler } from './perform-handler.ts'
 import { Verdict } from './verdict.ts'
 
 /**

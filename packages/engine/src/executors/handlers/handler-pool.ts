@@ -2,14 +2,16 @@ import { type Lease, LOST } from '../../leases/lease.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { PlacedList } from '../../runtime/placed-list.ts'
 import { type AbortReason, ActiveRun, type RunServices } from './active-run.ts'
+import type { End } from './judge.ts'
 
-export type Handler = (run: ActiveRun) => unknown
+/** Performs a run, and says once how that ended. */
+export type Perform = (run: ActiveRun, done: (end: End) => void) => void
 
 export interface HandlerPoolDeps {
   clock: Clock
   services: RunServices
   /** The handler has ended, one way or another. */
-  onEnd(run: ActiveRun, end: { returned: unknown } | { threw: unknown }): void
+  onEnd(run: ActiveRun, end: End): void
   /** There may be room for more. */
   onRoom(): void
 }
@@ -26,7 +28,7 @@ const LATELY_MS = 20
  */
 export class HandlerPool {
   readonly queueId: number
-  readonly #handler: Handler
+  readonly #perform: Perform
   readonly #concurrency: number
   readonly #deps: HandlerPoolDeps
   readonly #active = new PlacedList<ActiveRun>()
@@ -42,9 +44,9 @@ export class HandlerPool {
   /** Its queue is paused: what has begun goes on, nothing more is taken. */
   paused = false
 
-  constructor(queueId: number, handler: Handler, concurrency: number, deps: HandlerPoolDeps) {
+  constructor(queueId: number, perform: Perform, concurrency: number, deps: HandlerPoolDeps) {
     this.queueId = queueId
-    this.#handler = handler
+    this.#perform = perform
     this.#concurrency = concurrency
     this.#deps = deps
     this.#windowStart = deps.clock.now()
@@ -166,28 +168,16 @@ export class HandlerPool {
   #start(lease: Lease, now: Instant): void {
     const run = new ActiveRun(lease, this.#deps.services, now)
     this.#active.add(run)
-    let returned: unknown
-    let isPending: boolean
-    try {
-      returned = this.#handler(run)
-      isPending = isThenable(returned)
-    } catch (threw) {
-      this.#end(run, { threw })
-      return
-    }
-    if (isPending) {
-      // Not every thenable keeps the rules of a promise: settle once, throw nothing.
-      Promise.resolve(returned).then(
-        (value) => this.#end(run, { returned: value }),
-        (threw) => this.#end(run, { threw }),
-      )
-    } else {
-      // Not in this turn: a synchronous handler must not recurse through a long backlog.
-      queueMicrotask(() => this.#end(run, { returned }))
-    }
+    let hasReturned = false
+    this.#perform(run, (end) => {
+      // Not in this turn: what ends at once must not recurse through a long backlog.
+      if (hasReturned) this.#end(run, end)
+      else queueMicrotask(() => this.#end(run, end))
+    })
+    hasReturned = true
   }
 
-  #end(run: ActiveRun, end: { returned: unknown } | { threw: unknown }): void {
+  #end(run: ActiveRun, end: End): void {
     this.#measure()
     const wasActive = this.#active.delete(run)
     if (!run.over) this.#deps.onEnd(run, end)
@@ -210,6 +200,3 @@ export class HandlerPool {
 
 /** One without a turn is as early as can be. */
 const turnOf = (lease: Lease | undefined): number => lease?.turn ?? 0
-
-const isThenable = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'

@@ -21,7 +21,7 @@ import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
 import { releaseOf, Startable } from '../startable.ts'
 import type { ActiveRun } from './active-run.ts'
-import { type Handler, HandlerPool } from './handler-pool.ts'
+import { HandlerPool, type Perform } from './handler-pool.ts'
 import { type End, failed, givenUp, type Judge, judge } from './judge.ts'
 import { RunSupport } from './run-support.ts'
 
@@ -90,8 +90,8 @@ export class Handlers implements DirectLeases {
   }
 
   /** Starts serving a queue; the loop is started by whoever starts loops. */
-  serve(queueId: number, handler: Handler, concurrency: number, judges: Judge = judge): Loop {
-    const pool = new HandlerPool(queueId, handler, concurrency, {
+  serve(queueId: number, perform: Perform, concurrency: number, judges: Judge): Loop {
+    const pool = new HandlerPool(queueId, perform, concurrency, {
       clock: this.#deps.clock,
       services: this.#support,
       onEnd: (run, end) => this.#finish(run, end, judges),

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { callTo, startCaller } from '../../../test/http-target.ts'
+import { callTo, performed, startCaller } from '../../../test/http-target.ts'
 import { AddressGuard } from './address-guard.ts'
 import { isPublicAddress } from './ip-address.ts'
-import { perform } from './perform.ts'
 
 /** URLs that must never lead to a request, whatever form the address is written in. */
 const HOSTILE = [
@@ -150,7 +149,7 @@ test(`none of ${HOSTILE.length} hostile targets is called, and none is tried aga
   }
   const deps = startCaller({ allowPrivateTargets: false, resolve })
   for (const url of HOSTILE) {
-    const end = await perform(callTo(deps, { url }), deps)
+    const end = await performed(callTo(deps, { url }), deps)
     expect(end, url).toMatchObject({ failureClass: 'invalid_target', retryable: false, written: false, response: null })
   }
   // All of them are refused as they stand, before anybody is asked for an address.
@@ -161,7 +160,7 @@ test('a token endpoint is no way around', async () => {
   const deps = startCaller({ allowPrivateTargets: false, resolve: async () => [{ address: '10.0.0.1', family: 4 }] })
   for (const tokenUrl of [...HOSTILE, 'https://login.example.com/token']) {
     const target = { url: 'https://example.com/', auth: { tokenUrl, clientId: 'a', clientSecret: 'b' } }
-    const end = await perform(callTo(deps, target), deps)
+    const end = await performed(callTo(deps, target), deps)
     expect(end, tokenUrl).toMatchObject({ failureClass: 'invalid_target', retryable: false, written: false })
   }
 })
@@ -179,7 +178,7 @@ test.for([
 ] as const)('a name that resolves to %s is not called', async ([address, family]) => {
   const deps = startCaller({ allowPrivateTargets: false, resolve: async () => [{ address, family }] })
   for (const url of ['http://target.example/', 'https://target.example/']) {
-    const end = await perform(callTo(deps, { url }), deps)
+    const end = await performed(callTo(deps, { url }), deps)
     expect(end).toMatchObject({ failureClass: 'invalid_target', retryable: false, written: false })
     expect(end).toMatchObject({ error: `target.example resolves to ${address}, which is not a public address` })
   }

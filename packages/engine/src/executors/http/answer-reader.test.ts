@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { AnswerReader, BrokenAnswer } from './answer-reader.ts'
+import { type AnswerHead, BrokenAnswer } from './answer-head.ts'
+import { AnswerReader } from './answer-reader.ts'
 
 interface Heard {
   statusCode: number
@@ -15,7 +16,7 @@ function read(pieces: readonly Buffer[], method = 'POST', maxBytes = Number.POSI
   const heard: Heard = { statusCode: 0, headers: [], body: '', isComplete: false, keepsAlive: false }
   const reader = new AnswerReader()
   const listener = {
-    onHeaders(statusCode: number, headers: string[]) {
+    onHead({ statusCode, headers }: AnswerHead) {
       expect(heard.statusCode, 'headers come once').toBe(0)
       Object.assign(heard, { statusCode, headers })
     },
@@ -27,7 +28,10 @@ function read(pieces: readonly Buffer[], method = 'POST', maxBytes = Number.POSI
   }
   reader.begin(listener, { method })
   for (const piece of pieces) {
-    if (!reader.read(piece)) continue
+    const isComplete = reader.read(piece)
+    // As the next piece does that comes in, on whatever connection.
+    piece.fill('#')
+    if (!isComplete) continue
     heard.isComplete = true
     break
   }
@@ -170,4 +174,30 @@ test('an answer that is cut off is not complete', () => {
 test('nobody reads more than is wanted', () => {
   const pieces = [Buffer.from(`${OK}content-length: 100\r\n\r\n${'a'.repeat(40)}`), Buffer.from('b'.repeat(60))]
   expect(read(pieces, 'POST', 20)).toMatchObject({ isComplete: true, body: 'a'.repeat(40), keepsAlive: false })
+})
+
+test('each answer of a connection is read for itself, also if it begins as the last one did', () => {
+  const reader = new AnswerReader()
+  const heads: AnswerHead[] = []
+  const bodies: string[] = []
+  const answer = (method: string, text: string): boolean => {
+    bodies.push('')
+    const listener = {
+      onHead: (head: AnswerHead) => void heads.push(head),
+      onData(chunk: Buffer) {
+        bodies.push(`${bodies.pop()}${chunk}`)
+        return true
+      },
+    }
+    reader.begin(listener, { method })
+    return reader.read(Buffer.from(text))
+  }
+  const five = `${OK}content-length: 5\r\n\r\n`
+  expect(answer('POST', `${five}first`)).toBe(true)
+  expect(answer('HEAD', five)).toBe(true)
+  expect(answer('POST', `${five}third`)).toBe(true)
+  expect(answer('POST', `${OK}content-length: 6\r\nconnection: close\r\n\r\nfourth`)).toBe(true)
+  expect(bodies).toEqual(['first', '', 'third', 'fourth'])
+  expect(heads.map(({ length }) => length)).toEqual([5, 5, 5, 6])
+  expect(reader.keepsAlive).toBe(false)
 })

@@ -1,24 +1,18 @@
+import { type AnswerHead, BrokenAnswer, readHead } from './answer-head.ts'
+
 /** What hears an answer as it comes in. */
 export interface AnswerListener {
-  /** Names and values in turn. */
-  onHeaders(statusCode: number, headers: string[]): void
-  /** False: nobody wants more of it. */
+  onHead(head: AnswerHead): void
+  /** The bytes are good until it returns. False: nobody wants more of it. */
   onData(chunk: Buffer): boolean
 }
 
-/** What came is not an answer as HTTP/1.1 has it. */
-export class BrokenAnswer extends Error {}
-
 const MAX_HEAD_BYTES = 16_384
 const MAX_CHUNK_LINE_BYTES = 1_024
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?$/
-const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const LENGTH = /^\d{1,15}$/
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?$/
-const TIMEOUT = /(?:^|[\s,])timeout=(\d{1,6})/i
+const LAST_IS_CHUNKED = /(?:^|,)\s*chunked$/i
 const LINE_END = '\r\n'
 const HEAD_END = '\r\n\r\n'
-
 const PROTOCOL = Buffer.from('HTTP/1.')
 
 type Part = 'head' | 'counted' | 'chunk size' | 'chunk' | 'chunk end' | 'trailer' | 'until close' | 'done'
@@ -36,6 +30,9 @@ export class AnswerReader {
   #held: Buffer | null = null
   /** Of the body or its chunk. */
   #leftBytes = 0
+  /** Of the last answer: the next one mostly begins with the same words, as long as its date is the same. */
+  #headText = ''
+  #head: AnswerHead | null = null
   /** The connection may carry another request. */
   keepsAlive = false
   /** So long the target keeps it open while nothing is sent; null: it did not say. */
@@ -50,7 +47,7 @@ export class AnswerReader {
     this.keepAliveMs = null
   }
 
-  /** True: the answer is complete. Throws what makes it none. */
+  /** True: the answer is complete. Throws what makes it none. The bytes may be overwritten afterwards. */
   read(piece: Buffer): boolean {
     const bytes = this.#held === null ? piece : Buffer.concat([this.#held, piece])
     this.#held = null
@@ -98,7 +95,7 @@ export class AnswerReader {
     const length = (found < 0 ? bytes.length - end.length : found) - at
     if (length > limit) throw new BrokenAnswer(`the ${this.#part} of the answer is too long or not as HTTP/1.1 has it`)
     if (found < 0) {
-      this.#held = at === 0 ? bytes : bytes.subarray(at)
+      this.#held = Buffer.from(bytes.subarray(at))
       return null
     }
     use(bytes.toString('latin1', at, found))
@@ -128,56 +125,30 @@ export class AnswerReader {
     this.#goTo(this.#leftBytes === 0 ? 'trailer' : 'chunk')
   }
 
-  #readHead(head: string): void {
-    const [first = '', ...lines] = head.split(LINE_END)
-    const status = STATUS_LINE.exec(first)
-    if (status === null) throw new BrokenAnswer('the answer is not HTTP/1.1')
-    const statusCode = Number(status[2])
-    const headers = headersOf(lines)
-    if (statusCode === 101) throw new BrokenAnswer('the target wants to speak another protocol')
+  #readHead(text: string): void {
+    const head = this.#head !== null && text === this.#headText ? this.#head : readHead(text)
+    this.#headText = text
+    this.#head = head
+    if (head.statusCode === 101) throw new BrokenAnswer('the target wants to speak another protocol')
     // A hint: the answer comes after it.
-    if (statusCode < 200) return
-    this.keepsAlive = status[1] === '1'
-    this.#goTo(this.#bodyAfter(statusCode, headers))
-    this.#listener?.onHeaders(statusCode, headers)
+    if (head.statusCode < 200) return
+    this.keepsAlive = head.keepsAlive
+    this.keepAliveMs = head.keepAliveMs
+    this.#goTo(this.#bodyAfter(head))
+    this.#listener?.onHead(head)
   }
 
-  #bodyAfter(statusCode: number, headers: readonly string[]): Part {
-    let length: string | null = null
-    let coding: string | null = null
-    for (let i = 0; i + 1 < headers.length; i += 2) {
-      const value = headers[i + 1] as string
-      switch ((headers[i] as string).toLowerCase()) {
-        case 'content-length':
-          if (length !== null || !LENGTH.test(value)) throw new BrokenAnswer('the answer has no usable length')
-          length = value
-          break
-        case 'transfer-encoding':
-          coding = coding === null ? value : `${coding}, ${value}`
-          break
-        case 'connection':
-          this.#heedConnection(value)
-          break
-        case 'keep-alive':
-          this.keepAliveMs = Number(TIMEOUT.exec(value)?.[1] ?? Number.NaN) * 1_000 || null
-      }
-    }
+  #bodyAfter({ statusCode, coding, length }: AnswerHead): Part {
     if (this.#isHead || statusCode === 204 || statusCode === 304) return 'done'
     if (coding !== null) {
       if (length !== null) throw new BrokenAnswer('the answer has a length and an encoding that contradicts it')
-      if (/(?:^|,)\s*chunked$/i.test(coding)) return 'chunk size'
+      if (LAST_IS_CHUNKED.test(coding)) return 'chunk size'
     } else if (length !== null) {
-      this.#leftBytes = Number(length)
-      return this.#leftBytes === 0 ? 'done' : 'counted'
+      this.#leftBytes = length
+      return length === 0 ? 'done' : 'counted'
     }
     this.keepsAlive = false
     return 'until close'
-  }
-
-  #heedConnection(value: string): void {
-    const words = value.toLowerCase()
-    if (words.includes('close')) this.keepsAlive = false
-    else if (words.includes('keep-alive')) this.keepsAlive = true
   }
 }
 
@@ -185,21 +156,4 @@ export class AnswerReader {
 function beginsAs(text: Buffer, bytes: Buffer, at: number): boolean {
   for (let i = 0; i < text.length && at + i < bytes.length; i++) if (bytes[at + i] !== text[i]) return false
   return true
-}
-
-/** Names and values in turn. A line that goes on with a space belongs to the one before it. */
-function headersOf(lines: readonly string[]): string[] {
-  const headers: string[] = []
-  for (const line of lines) {
-    if (/[\r\n\0]/.test(line)) throw new BrokenAnswer('a header of the answer holds what no header can')
-    if ((line.startsWith(' ') || line.startsWith('\t')) && headers.length > 0) {
-      headers.push(`${headers.pop()} ${line.trim()}`)
-      continue
-    }
-    const colon = line.indexOf(':')
-    const name = line.slice(0, Math.max(0, colon))
-    if (!NAME.test(name)) throw new BrokenAnswer('a header of the answer has no name')
-    headers.push(name, line.slice(colon + 1).trim())
-  }
-  return headers
 }

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { callTo, startCaller, startReceiver } from '../../../test/http-target.ts'
+import { callTo, performed, startCaller, startReceiver } from '../../../test/http-target.ts'
 import type { HttpTarget } from '../../job/definition.ts'
-import { perform } from './perform.ts'
 
 /** What a status means without a word from the job. */
 const statuses: [status: number, kind: string, failureClass?: string, retryable?: boolean][] = [
@@ -30,10 +29,10 @@ test('every status has its meaning', async () => {
   })
   const deps = startCaller()
   for (const [statusCode, kind, failureClass, retryable] of statuses) {
-    const end = await perform(callTo(deps, { url: `${url}/${statusCode}` }), deps)
+    const end = await performed(callTo(deps, { url: `${url}/${statusCode}` }), deps)
     const body = statusCode === 204 ? '' : 'said'
     const expected = kind === 'failed' ? { failureClass, retryable, written: true } : {}
-    expect(end, `status ${statusCode}`).toMatchObject({ kind, statusCode, response: { body }, ...expected })
+    expect(end, `status ${statusCode}`).toMatchObject({ kind, statusCode, record: { body }, ...expected })
   }
 })
 
@@ -42,11 +41,11 @@ test('redirects are not followed', async () => {
     response.writeHead(302, { location: '/elsewhere' }).end()
   })
   const deps = startCaller()
-  const end = await perform(callTo(deps, { url }), deps)
+  const end = await performed(callTo(deps, { url }), deps)
   expect(end).toMatchObject({
     failureClass: 'http_4xx',
     retryable: false,
-    response: { headers: { location: '/elsewhere' } },
+    record: { headers: { location: '/elsewhere' } },
   })
   expect(end).toMatchObject({ error: 'HTTP 302 Found: redirects are not followed' })
   expect(received).toHaveLength(1)
@@ -72,7 +71,7 @@ test('a job may judge statuses otherwise, and a code wins over its class', async
   )
   const deps = startCaller()
   for (const [status, target, outcome] of overrides) {
-    const end = await perform(callTo(deps, { url: `${url}/${status}`, ...target }), deps)
+    const end = await performed(callTo(deps, { url: `${url}/${status}`, ...target }), deps)
     const told = end.kind === 'failed' ? `${end.failureClass} ${end.retryable ? 'again' : 'for good'}` : end.kind
     expect(told, `${status} ${JSON.stringify(target)}`).toBe(outcome)
   }
@@ -86,7 +85,7 @@ test('Retry-After is heard as seconds or as a date, up to a day', async () => {
   const deps = startCaller()
   const ask = async (text: string, status = 503): Promise<number | undefined> => {
     header = text
-    const end = await perform(callTo(deps, { url: `${url}/${status}` }), deps)
+    const end = await performed(callTo(deps, { url: `${url}/${status}` }), deps)
     return end.kind === 'failed' ? end.retryAfterMs : Number.NaN
   }
   expect(await ask('7')).toBe(7_000)
@@ -106,9 +105,14 @@ test('a target that will call back is waited for, if it knows where to call', as
   )
   const deps = startCaller()
   const callbackUrl = 'https://belfry.example/cb'
-  expect(await perform(callTo(deps, { url }, { callbackUrl }), deps)).toMatchObject({ kind: 'waits', statusCode: 202 })
-  expect(await perform(callTo(deps, { url }), deps)).toMatchObject({ kind: 'succeeded' })
-  expect(await perform(callTo(deps, { url, failOn: ['202'] }, { callbackUrl }), deps)).toMatchObject({ kind: 'failed' })
+  expect(await performed(callTo(deps, { url }, { callbackUrl }), deps)).toMatchObject({
+    kind: 'waits',
+    statusCode: 202,
+  })
+  expect(await performed(callTo(deps, { url }), deps)).toMatchObject({ kind: 'succeeded' })
+  expect(await performed(callTo(deps, { url, failOn: ['202'] }, { callbackUrl }), deps)).toMatchObject({
+    kind: 'failed',
+  })
 })
 
 test('what is kept of an answer is bounded and can be stored', async () => {
@@ -117,34 +121,34 @@ test('what is kept of an answer is bounded and can be stored', async () => {
     response.end(`a\0b${'€'.repeat(2_000)}`)
   })
   const deps = startCaller()
-  const { response } = await perform(callTo(deps, { url }), deps)
-  expect(Object.keys(response?.headers ?? {})).toHaveLength(50)
-  expect(response?.headers['x-0']).toHaveLength(1_024)
-  expect(response?.body).toBe(`a\uFFFDb${'€'.repeat(1_363)}`)
-  expect(Buffer.byteLength(response?.body ?? '')).toBeLessThanOrEqual(4_096)
-  expect(response?.truncated).toBe(true)
+  const { record } = await performed(callTo(deps, { url }), deps)
+  expect(Object.keys(record?.headers ?? {})).toHaveLength(50)
+  expect(record?.headers['x-0']).toHaveLength(1_024)
+  expect(record?.body).toBe(`a\uFFFDb${'€'.repeat(1_363)}`)
+  expect(Buffer.byteLength(record?.body ?? '')).toBeLessThanOrEqual(4_096)
+  expect(record?.truncated).toBe(true)
 })
 
 test('bytes that are no text are kept as valid text', async () => {
   const { url } = await startReceiver((_, response) => void response.end(Buffer.alloc(5_000, 0xff)))
   const deps = startCaller()
-  const { response } = await perform(callTo(deps, { url }), deps)
-  expect(Buffer.byteLength(response?.body ?? '')).toBeLessThanOrEqual(4_096)
-  expect(response?.body.isWellFormed()).toBe(true)
-  expect(response?.truncated).toBe(true)
+  const { record } = await performed(callTo(deps, { url }), deps)
+  expect(Buffer.byteLength(record?.body ?? '')).toBeLessThanOrEqual(4_096)
+  expect(record?.body.isWellFormed()).toBe(true)
+  expect(record?.truncated).toBe(true)
 })
 
 test('a short answer is kept whole, with how long it took', async () => {
   const { url } = await startReceiver((_, response) => void response.end('fine'))
   const deps = startCaller()
-  const first = await perform(callTo(deps, { url }), deps)
-  expect(first.response).toMatchObject({ body: 'fine', truncated: false })
-  expect(first.response?.timings.connectMs).toBeGreaterThanOrEqual(0)
+  const first = await performed(callTo(deps, { url }), deps)
+  expect(first.record).toMatchObject({ body: 'fine', truncated: false })
+  expect(first.record?.timings.connectMs).toBeGreaterThanOrEqual(0)
   // A connection is taken up again one turn of the event loop later.
   await new Promise(setImmediate)
-  const second = await perform(callTo(deps, { url }), deps)
-  expect(second.response?.timings).not.toHaveProperty('connectMs')
-  const { firstByteMs = -1, totalMs = -1 } = second.response?.timings ?? {}
+  const second = await performed(callTo(deps, { url }), deps)
+  expect(second.record?.timings).not.toHaveProperty('connectMs')
+  const { firstByteMs = -1, totalMs = -1 } = second.record?.timings ?? {}
   expect(totalMs).toBeGreaterThanOrEqual(firstByteMs)
   expect(firstByteMs).toBeGreaterThanOrEqual(0)
 })

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
-import type { buildConnector } from 'undici'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { AnswerReader } from './answer-reader.ts'
-import type { GuardedConnector } from './connector.ts'
+import type { ConnectionListener, GuardedConnector } from './connector.ts'
 import type { Exchange } from './exchange.ts'
+import type { Destination } from './open-socket.ts'
 import type { OutgoingRequest } from './write-request.ts'
 import { writeRequest } from './write-request.ts'
 
@@ -16,7 +16,7 @@ const MARGIN_MS = 1_000
 export interface Place {
   /** As requests name it. */
   host: string
-  options: buildConnector.Options
+  destination: Destination
   connect: GuardedConnector
   clock: Clock
   /** Has the connection write its request, together with others. */
@@ -31,7 +31,7 @@ export interface ConnectionOwner {
 }
 
 /** One connection, from the call that it is opened for until it is closed. It carries one call at a time. */
-export class Connection {
+export class Connection implements ConnectionListener {
   readonly #place: Place
   readonly #owner: ConnectionOwner
   readonly #reader = new AnswerReader()
@@ -53,7 +53,7 @@ export class Connection {
     this.#exchange = exchange
     this.#request = request
     if (this.#socket !== null) this.#place.write(this)
-    else this.#open(exchange)
+    else this.#place.connect(this.#place.destination, this, exchange)
   }
 
   write(): void {
@@ -78,22 +78,12 @@ export class Connection {
     exchange?.fail(new Error('the node makes no calls any more'))
   }
 
-  #open(exchange: Exchange): void {
-    const { connect, options } = this.#place
-    connect(
-      options,
-      (error, socket) => {
-        if (this.#isClosed) socket?.destroy()
-        else if (socket) this.#opened(socket)
-        else this.#broken(error ?? new Error('no connection was made'))
-      },
-      exchange,
-    )
-  }
-
-  #opened(socket: Socket): void {
+  opened(socket: Socket): void {
+    if (this.#isClosed) {
+      socket.destroy()
+      return
+    }
     this.#socket = socket
-    socket.on('data', (piece: Buffer) => this.#read(socket, piece))
     socket.on('end', () => {
       if (this.#exchange !== null && this.#reader.end()) this.#answered(socket)
     })
@@ -104,29 +94,38 @@ export class Connection {
     this.#place.write(this)
   }
 
-  #read(socket: Socket, piece: Buffer): void {
+  failed(error: Error): void {
+    if (!this.#isClosed) this.#broken(error)
+  }
+
+  read(piece: Buffer): void {
+    const socket = this.#socket
+    if (socket === null) return
     if (this.#exchange === null || this.#request !== null) {
       // Nobody has asked for anything yet.
       socket.destroy()
       return
     }
+    let isComplete = false
     try {
-      if (this.#reader.read(piece)) this.#answered(socket)
+      isComplete = this.#reader.read(piece)
     } catch (error) {
       this.#error = error as Error
       socket.destroy()
     }
+    if (isComplete) this.#answered(socket)
   }
 
   #answered(socket: Socket): void {
     const exchange = this.#exchange
     this.#exchange = null
-    exchange?.complete()
     const { keepsAlive, keepAliveMs } = this.#reader
     const idleMs = Math.min(IDLE_MS, (keepAliveMs ?? Number.POSITIVE_INFINITY) - MARGIN_MS)
     // A target that answers before it has read all of the request may be in the middle of it.
     if (keepsAlive && idleMs > 0 && socket.writableLength === 0 && !socket.destroyed) this.#rest(idleMs)
     else socket.destroy()
+    // Last: the end of this call lets others begin, which may use the connection.
+    exchange?.complete()
   }
 
   #rest(idleMs: number): void {

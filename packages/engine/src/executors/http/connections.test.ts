@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { callTo, startCaller, startReceiver, startSocketServer } from '../../../test/http-target.ts'
-import { perform } from './perform.ts'
+import { callTo, performed, startCaller, startReceiver, startSocketServer } from '../../../test/http-target.ts'
 
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
 
@@ -24,7 +23,7 @@ async function setup(limit: number) {
         onAsked = resolve
       })
   }
-  return { asked, sockets, untilAsked, call: (more = {}) => perform(callTo(deps, { url }, more), deps), deps }
+  return { asked, sockets, untilAsked, call: (more = {}) => performed(callTo(deps, { url }, more), deps), deps }
 }
 
 test('calls one after the other use one connection', async () => {
@@ -86,7 +85,7 @@ test('a target that closes after each answer is connected to anew for each call'
     response.end('fine')
   })
   const deps = startCaller({ connectionsPerOrigin: 1 })
-  const ends = await Promise.all(Array.from({ length: 3 }, () => perform(callTo(deps, { url }), deps)))
+  const ends = await Promise.all(Array.from({ length: 3 }, () => performed(callTo(deps, { url }), deps)))
   expect(ends.map(({ kind }) => kind)).toEqual(Array(3).fill('succeeded'))
   expect(received).toHaveLength(3)
 })
@@ -100,4 +99,17 @@ test('when the node stops, calls under way and calls that wait are cut, and no m
   const ends = await Promise.all(calls)
   expect(ends).toMatchObject(Array(3).fill({ kind: 'failed', failureClass: 'network' }))
   expect(t.asked).toHaveLength(1)
+})
+
+test('answers that come in pieces, in turn on two connections, are kept apart', async () => {
+  const t = await setup(2)
+  const calls = [t.call(), t.call()]
+  await t.untilAsked(2)
+  const write = (i: number, text: string) => new Promise<void>((sent) => t.asked[i]?.write(text, () => sent()))
+  for (const i of [0, 1]) await write(i, 'HTTP/1.1 200 OK\r\ncontent-')
+  for (const i of [0, 1]) await write(i, `length: 8\r\nx-call: ${i}\r\n\r\n${i}${i}${i}${i}`)
+  for (const i of [0, 1]) await write(i, `${i}${i}${i}${i}`)
+  const records = (await Promise.all(calls)).map(({ record }) => record)
+  expect(records.map((record) => record?.body).sort()).toEqual(['00000000', '11111111'])
+  for (const record of records) expect(record?.body).toBe(record?.headers['x-call']?.repeat(8))
 })

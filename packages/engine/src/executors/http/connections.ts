@@ -131,9 +131,10 @@ class OriginConnections implements ConnectionOwner {
   }
 }
 
-function placeOf(origin: string): Pick<Place, 'host' | 'options'> {
+function placeOf(origin: string): Pick<Place, 'host' | 'destination'> {
   const { host, hostname, port, protocol } = new URL(origin)
+  const isSecure = protocol === 'https:'
   // An address of version 6 has brackets in a URL and nowhere else.
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname
-  return { host, options: { host, hostname: bare, port, protocol } }
+  return { host, destination: { isSecure, hostname: bare, port: Number(port || (isSecure ? 443 : 80)) } }
 }

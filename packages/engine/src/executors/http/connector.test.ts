@@ -28,10 +28,11 @@ async function setup(options: { guard?: AddressGuard; resolve: Resolve }) {
   const to = (hostname: string): Promise<Socket | Error> =>
     new Promise((resolve) =>
       connect(
-        { hostname, host: hostname, protocol: 'http:', port: String(port) },
-        (error, socket) => {
-          resolve(error ?? socket)
-          socket?.destroy()
+        { isSecure: false, hostname, port },
+        {
+          opened: (socket) => resolve(socket.destroy()),
+          failed: resolve,
+          read: () => {},
         },
         null,
       ),

@@ -1,8 +1,8 @@
 import type { LookupFunction, Socket } from 'node:net'
-import { buildConnector } from 'undici'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { AddressGuard } from './address-guard.ts'
 import { invalidTarget } from './call-failed.ts'
+import { type Destination, SocketOpener } from './open-socket.ts'
 
 export interface ResolvedAddress {
   address: string
@@ -23,10 +23,18 @@ export interface ConnectorDeps {
   resolve: Resolve
 }
 
+/** Whom a connection is made for. */
+export interface ConnectionListener {
+  opened(socket: Socket): void
+  failed(error: Error): void
+  /** The bytes are good until it returns. */
+  read(piece: Buffer): void
+}
+
 /** The last is the call that the connection is made for, if any. */
 export type GuardedConnector = (
-  options: buildConnector.Options,
-  callback: buildConnector.Callback,
+  destination: Destination,
+  listener: ConnectionListener,
   timings: ConnectTimings | null,
 ) => void
 
@@ -69,26 +77,38 @@ export function guardedConnector({ clock, guard, resolve }: ConnectorDeps): Guar
       (error: Error) => answer(error, []),
     )
   }
-  const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, lookup })
+  const sockets = new SocketOpener(lookup)
 
-  return (options, callback, timings) => {
+  return (destination, listener, timings) => {
+    const { hostname, port, isSecure } = destination
     // An address in the URL is never looked up.
-    const refusal = guard.refusalOfHost(options.hostname)
-    if (refusal !== null) return queueMicrotask(() => callback(invalidTarget(refusal), null))
+    const refusal = guard.refusalOfHost(hostname)
+    if (refusal !== null) return queueMicrotask(() => listener.failed(invalidTarget(refusal)))
     const startedAt = clock.now()
     const connection = { timings, startedAt, resolvedAt: startedAt }
     starting = connection
-    connect(options, (error, socket) => {
-      if (error) return callback(error, null)
+    const socket = sockets.open(destination, (piece) => listener.read(piece))
+    starting = null
+
+    const late = clock.timer(CONNECT_TIMEOUT_MS, () =>
+      socket.destroy(new Error(`no connection to ${hostname}:${port} within ${CONNECT_TIMEOUT_MS / 1_000} s`)),
+    )
+    const failed = (error: Error) => {
+      late.cancel()
+      listener.failed(error)
+    }
+    socket.once('error', failed)
+    socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+      late.cancel()
+      socket.off('error', failed)
       const broken = whyUnusable(guard, socket)
       if (broken) {
         socket.destroy()
-        return callback(broken, null)
+        return listener.failed(broken)
       }
       if (timings) timings.connectMs = clock.now() - connection.resolvedAt
-      callback(null, socket)
+      listener.opened(socket)
     })
-    starting = null
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { AnswerHead } from './answer-head.ts'
 import type { AnswerListener } from './answer-reader.ts'
 import type { ConnectTimings } from './connector.ts'
 import type { Deadlines, Expiring } from './deadlines.ts'
@@ -19,10 +20,8 @@ export type Break = 'timeout' | 'canceled' | 'error'
 export class Exchange implements Expiring, ConnectTimings, AnswerListener {
   readonly deadline: Instant
   place = -1
-  /** 0 until the target has answered. */
-  statusCode = 0
-  /** Names and values in turn. */
-  headers: string[] = []
+  /** Null until the target has answered. */
+  head: AnswerHead | null = null
   /** The beginning of the body, in the pieces it came in. */
   readonly chunks: Buffer[] = []
   isTruncated = false
@@ -79,9 +78,8 @@ export class Exchange implements Expiring, ConnectTimings, AnswerListener {
     this.isWritten = true
   }
 
-  onHeaders(statusCode: number, headers: string[]): void {
-    this.statusCode = statusCode
-    this.headers = headers
+  onHead(head: AnswerHead): void {
+    this.head = head
     this.firstByteAt = this.#clock.now()
   }
 
@@ -89,7 +87,8 @@ export class Exchange implements Expiring, ConnectTimings, AnswerListener {
     this.#readBytes += chunk.length
     const room = this.keepBytes - this.#keptBytes
     if (room > 0) {
-      const kept = chunk.length <= room ? chunk : chunk.subarray(0, room)
+      // A copy: the next piece that comes in, on whatever connection, overwrites this one.
+      const kept = Buffer.from(chunk.subarray(0, room))
       this.chunks.push(kept)
       this.#keptBytes += kept.length
     }

@@ -3,9 +3,9 @@ import { CallFailed } from './call-failed.ts'
 import type { Exchange } from './exchange.ts'
 
 /** A broken exchange as a failure with a class. */
-export function explainBreak({ broken, error, statusCode }: Exchange): CallFailed {
+export function explainBreak({ broken, error, head }: Exchange): CallFailed {
   if (broken === 'timeout') {
-    const part = statusCode === 0 ? 'no answer' : 'no complete answer'
+    const part = head === null ? 'no answer' : 'no complete answer'
     return new CallFailed('timeout', `${part} within the timeout`, { retryable: true })
   }
   if (broken === 'canceled') return new CallFailed('canceled', 'the run was canceled', { retryable: false })
@@ -24,7 +24,7 @@ function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = codeOf(error)
   const message = error.message || error.name
-  return code === undefined || message.includes(code) || code.startsWith('UND_ERR') ? message : `${code}: ${message}`
+  return code === undefined || message.includes(code) ? message : `${code}: ${message}`
 }
 
 function codeOf(error: unknown): string | undefined {

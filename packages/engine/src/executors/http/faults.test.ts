@@ -1,10 +1,9 @@
 import type { Socket } from 'node:net'
 import { expect, test, vi } from 'vitest'
-import { callTo, startCaller, startReceiver, startSocketServer } from '../../../test/http-target.ts'
+import { callTo, performed, startCaller, startReceiver, startSocketServer } from '../../../test/http-target.ts'
 import { ManualClock } from '../../runtime/clock.ts'
 import type { Exchange } from './exchange.ts'
 import type { HttpEnd } from './http-call.ts'
-import { perform } from './perform.ts'
 
 const network = { kind: 'failed', failureClass: 'network', retryable: true }
 
@@ -15,9 +14,9 @@ const afterRequest = (then: (socket: Socket) => void) =>
 test('a refused connection never carried the request', async () => {
   const deps = startCaller()
   const { url } = await startSocketServer(() => {})
-  const end = await perform(callTo(deps, { url: url.replace(/\d+$/, '9') }), deps)
+  const end = await performed(callTo(deps, { url: url.replace(/\d+$/, '9') }), deps)
   expect(end).toMatchObject({ failureClass: 'invalid_target' })
-  const free = await perform(callTo(deps, { url: 'http://127.0.0.1:1024/' }), deps)
+  const free = await performed(callTo(deps, { url: 'http://127.0.0.1:1024/' }), deps)
   expect(free).toMatchObject({ ...network, written: false, statusCode: null, response: null })
   expect(free).toMatchObject({ error: expect.stringContaining('ECONNREFUSED') })
 })
@@ -27,10 +26,10 @@ test('a name that does not exist is a failure of the network', async () => {
     throw Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: 'ENOTFOUND' })
   }
   const deps = startCaller({ resolve })
-  const end = await perform(callTo(deps, { url: 'http://nowhere.example/' }), deps)
+  const end = await performed(callTo(deps, { url: 'http://nowhere.example/' }), deps)
   expect(end).toMatchObject({ ...network, written: false, error: 'getaddrinfo ENOTFOUND nowhere.example' })
   const none = startCaller({ resolve: async () => [] })
-  expect(await perform(callTo(none, { url: 'http://nowhere.example/' }), none)).toMatchObject({
+  expect(await performed(callTo(none, { url: 'http://nowhere.example/' }), none)).toMatchObject({
     ...network,
     written: false,
   })
@@ -41,7 +40,7 @@ test('a connection that breaks before the answer may have carried the request', 
   const closed = await afterRequest((socket) => socket.end())
   const reset = await afterRequest((socket) => socket.resetAndDestroy())
   for (const { url } of [closed, reset]) {
-    const end = await perform(callTo(deps, { url }), deps)
+    const end = await performed(callTo(deps, { url }), deps)
     expect(end).toMatchObject({ ...network, written: true, statusCode: null, response: null })
   }
 })
@@ -51,9 +50,9 @@ test('a connection that breaks within the answer leaves what came of it', async 
   const { url } = await afterRequest((socket) => {
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf', () => socket.resetAndDestroy())
   })
-  const end = await perform(callTo(deps, { url }), deps)
+  const end = await performed(callTo(deps, { url }), deps)
   expect(end).toMatchObject({ ...network, written: true })
-  if (end.response !== null) expect(end).toMatchObject({ statusCode: 200 })
+  if (end.record !== null) expect(end).toMatchObject({ statusCode: 200 })
 })
 
 test.for([
@@ -65,7 +64,7 @@ test.for([
 ] as const)('an answer of %s is a failure of the network', async ([, answer]) => {
   const deps = startCaller()
   const { url } = await afterRequest((socket) => socket.write(answer))
-  expect(await perform(callTo(deps, { url }), deps)).toMatchObject({ ...network, written: true })
+  expect(await performed(callTo(deps, { url }), deps)).toMatchObject({ ...network, written: true })
 })
 
 test('hints before the answer are not the answer', async () => {
@@ -73,10 +72,10 @@ test('hints before the answer are not the answer', async () => {
   const { url } = await afterRequest((socket) =>
     socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine'),
   )
-  expect(await perform(callTo(deps, { url }), deps)).toMatchObject({
+  expect(await performed(callTo(deps, { url }), deps)).toMatchObject({
     kind: 'succeeded',
     statusCode: 200,
-    response: { body: 'fine' },
+    record: { body: 'fine' },
   })
 })
 
@@ -94,11 +93,11 @@ test('an endless body is cut off, and its status counts', async () => {
     socket.on('close', closed.give)
     pump()
   })
-  const end = await perform(callTo(deps, { url }), deps)
+  const end = await performed(callTo(deps, { url }), deps)
   expect(end).toMatchObject({
     kind: 'succeeded',
     statusCode: 200,
-    response: { body: 'x'.repeat(4_096), truncated: true },
+    record: { body: 'x'.repeat(4_096), truncated: true },
   })
   await closed.given
   expect(sent).toBeLessThan(32 * 1024 * 1024)
@@ -120,12 +119,12 @@ async function interrupt(
     reached.give()
   })
   const opened = vi.spyOn(deps.transport, 'open')
-  const performed = perform(callTo(deps, { url }, { deadline: clock.now() + 30_000, signal: abort.signal }), deps)
+  const performing = performed(callTo(deps, { url }, { deadline: clock.now() + 30_000, signal: abort.signal }), deps)
   await reached.given
   const exchange = opened.mock.results[0]?.value as Exchange
   while (part !== '' && exchange.chunks.length === 0) await new Promise(setImmediate)
   act(clock, abort)
-  const end = await performed
+  const end = await performing
   await closed.given
   return { end, closed: true }
 }
@@ -155,7 +154,7 @@ test('a target that is slow with its headers runs into the deadline', async () =
 test('a target that is slow with its body runs into the deadline, and its status is kept', async () => {
   const { end, closed } = await interrupt(`${HEADERS}half`, (clock) => clock.advance(30_000))
   expect(end).toMatchObject({ failureClass: 'timeout', retryable: true, written: true, statusCode: 200 })
-  expect(end).toMatchObject({ response: { body: 'half' }, error: 'no complete answer within the timeout' })
+  expect(end).toMatchObject({ record: { body: 'half' }, error: 'no complete answer within the timeout' })
   expect(closed).toBe(true)
 })
 
@@ -176,9 +175,9 @@ test('a canceled call ends at once, and its connection with it', async () => {
 test('a call that is over before it begins is never sent', async () => {
   const { url, received } = await startReceiver()
   const deps = startCaller()
-  const late = await perform(callTo(deps, { url }, { deadline: deps.clock.now() }), deps)
+  const late = await performed(callTo(deps, { url }, { deadline: deps.clock.now() }), deps)
   expect(late).toMatchObject({ failureClass: 'timeout', written: false })
-  const canceled = await perform(callTo(deps, { url }, { signal: AbortSignal.abort() }), deps)
+  const canceled = await performed(callTo(deps, { url }, { signal: AbortSignal.abort() }), deps)
   expect(canceled).toMatchObject({ failureClass: 'canceled', written: false })
   expect(received).toEqual([])
 })
@@ -195,12 +194,12 @@ test('the deadline holds while a name is being resolved, and what comes later is
   }
   const deps = startCaller({ clock, resolve })
   const url = `http://slow.example:${port}/`
-  const first = perform(callTo(deps, { url }, { deadline: clock.now() + 1_000 }), deps)
+  const first = performed(callTo(deps, { url }, { deadline: clock.now() + 1_000 }), deps)
   await asked.given
   clock.advance(1_000)
   expect(await first).toMatchObject({ failureClass: 'timeout', written: false })
   answered.give()
-  expect(await perform(callTo(deps, { url }, { attempt: 2 }), deps)).toMatchObject({ kind: 'succeeded' })
+  expect(await performed(callTo(deps, { url }, { attempt: 2 }), deps)).toMatchObject({ kind: 'succeeded' })
   expect(received.map(({ headers }) => headers['belfry-attempt'])).toEqual(['2'])
 })
 
@@ -210,9 +209,9 @@ test('one target that hangs does not hold up another', async () => {
   const { url } = await startReceiver()
   const abort = new AbortController()
   const stuck = Array.from({ length: 10 }, () =>
-    perform(callTo(deps, { url: hanging.url }, { signal: abort.signal }), deps),
+    performed(callTo(deps, { url: hanging.url }, { signal: abort.signal }), deps),
   )
-  const fine = await Promise.all(Array.from({ length: 20 }, () => perform(callTo(deps, { url }), deps)))
+  const fine = await Promise.all(Array.from({ length: 20 }, () => performed(callTo(deps, { url }), deps)))
   expect(fine.every(({ kind }) => kind === 'succeeded')).toBe(true)
   abort.abort()
   const ends = await Promise.all(stuck)

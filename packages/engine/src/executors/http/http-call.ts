@@ -3,7 +3,6 @@ import type { FailureClass } from '../../job/states.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { CallSignal } from './exchange.ts'
 import type { OAuthTokens } from './oauth-tokens.ts'
-import type { ResponseRecord } from './response-record.ts'
 import type { TraceParents } from './trace-parent.ts'
 import type { Transport } from './transport.ts'
 
@@ -26,9 +25,10 @@ export interface HttpCall {
   traceparent?: string
 }
 
+/** What is kept of the answer (`ResponseRecord`) is JSON already. */
 export type HttpEnd =
-  | { kind: 'succeeded'; statusCode: number; response: ResponseRecord }
-  | { kind: 'waits'; statusCode: 202; response: ResponseRecord }
+  | { kind: 'succeeded'; statusCode: number; response: string }
+  | { kind: 'waits'; statusCode: 202; response: string }
   | HttpFailure
 
 export interface HttpFailure {
@@ -38,7 +38,7 @@ export interface HttpFailure {
   retryable: boolean
   retryAfterMs?: number
   statusCode: number | null
-  response: ResponseRecord | null
+  response: string | null
   /** The request may have reached the target. */
   written: boolean
 }

@@ -3,6 +3,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import { PAUSE_KIND, type Paused, pauseError } from '../../shards/paused.ts'
 import type { ActiveRun } from '../handlers/active-run.ts'
+import type { End } from '../handlers/judge.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Circuit, CircuitSettings, Health } from './circuit.ts'
 import { type Circuits, circuitKey, openCircuitError } from './circuits.ts'
@@ -41,6 +42,7 @@ interface Call {
   origin: string
   /** Of its circuit and its budget. */
   key: string
+  done(end: End & { returned?: HttpResult }): void
 }
 
 /** How the run came past its circuit. */
@@ -67,21 +69,15 @@ export class HttpExecutor {
     this.#slots = new OriginSlots(deps, settings.slots ?? ORIGIN_SLOTS)
   }
 
-  /** What a pool of the handlers calls. Its answer is for `judgeHttp`. */
-  readonly handle = (run: ActiveRun): HttpResult | Promise<HttpResult> => {
+  /** What a pool of the handlers calls. It tells `judgeHttp` how it ended. */
+  readonly perform = (run: ActiveRun, done: Call['done']): void => {
     const { http: target } = run.definition
-    if (target === undefined) return NO_TARGET
-    const { clock, circuits, limits, http, paused, random } = this.#deps
-    const { tenantId } = run.lease
-    const { origin } = http.transport.urls.of(target.url)
-    const now = clock.now()
-    if (paused.hasOrigin(tenantId, origin)) {
-      const error = pauseError({ kind: PAUSE_KIND.origin, name: origin })
-      return { kind: 'held', until: paused.returnAt(now, random), error }
+    if (target === undefined) {
+      done({ returned: NO_TARGET })
+      return
     }
-    const call: Call = { run, target, origin, key: circuitKey(tenantId, origin) }
-    const isKnown = !circuits.isStale(now) && !limits.isStale(tenantId, now)
-    return isKnown ? this.#passCircuit(call, now) : this.#readFirst(call)
+    const { origin } = this.#deps.http.transport.urls.of(target.url)
+    this.#begin({ run, target, origin, key: circuitKey(run.lease.tenantId, origin), done })
   }
 
   /** Sends nothing more; calls under way go on. */
@@ -90,31 +86,55 @@ export class HttpExecutor {
     this.#slots.close()
   }
 
-  // The gates, one after the other. The commonest call waits at none of them, and then makes no promise but its last.
+  // The gates, one after the other. They call each other and not back: the commonest call waits for its slot and its answer,
+  // and promises for that would cost as much as the call.
 
-  async #readFirst(call: Call): Promise<HttpResult> {
+  #begin(call: Call): void {
+    const { clock, circuits, limits, paused, random } = this.#deps
+    const { run, origin } = call
+    const { tenantId } = run.lease
+    const now = clock.now()
+    if (paused.hasOrigin(tenantId, origin)) {
+      const error = pauseError({ kind: PAUSE_KIND.origin, name: origin })
+      call.done({ returned: { kind: 'held', until: paused.returnAt(now, random), error } })
+      return
+    }
+    const isKnown = !circuits.isStale(now) && !limits.isStale(tenantId, now)
+    if (isKnown) this.#passCircuit(call, now)
+    else this.#await(call, this.#readFirst(call))
+  }
+
+  /** A gate that has to ask the database. */
+  #await(call: Call, gate: Promise<void>): void {
+    gate.catch((threw: unknown) => call.done({ threw }))
+  }
+
+  async #readFirst(call: Call): Promise<void> {
     const { clock, circuits, limits } = this.#deps
     if (circuits.isStale(clock.now())) await circuits.read()
     if (limits.isStale(call.run.lease.tenantId, clock.now())) await limits.read()
-    return this.#passCircuit(call, clock.now())
+    this.#passCircuit(call, clock.now())
   }
 
-  #passCircuit(call: Call, now: Instant): HttpResult | Promise<HttpResult> {
+  #passCircuit(call: Call, now: Instant): void {
     const { key, run, origin } = call
     const circuit = this.#deps.circuits.of(key, run.lease.tenantId, origin, now)
-    if (circuit.open !== null) return this.#probe(call, circuit)
-    return this.#takeSlot(call, { circuit, generation: circuit.generation, probe: null }, now)
+    if (circuit.open !== null) this.#await(call, this.#probe(call, circuit))
+    else this.#takeSlot(call, { circuit, generation: circuit.generation, probe: null }, now)
   }
 
-  async #probe(call: Call, circuit: Circuit): Promise<HttpResult> {
+  async #probe(call: Call, circuit: Circuit): Promise<void> {
     const { circuits, clock } = this.#deps
     const admitted = await circuits.admit(circuit, call.run.lease.deadline)
-    if (admitted.kind === 'wait') return { kind: 'held', until: admitted.until, error: openCircuitError(call.origin) }
+    if (admitted.kind === 'wait') {
+      call.done({ returned: { kind: 'held', until: admitted.until, error: openCircuitError(call.origin) } })
+      return
+    }
     const probe = admitted.kind === 'probe' ? admitted : null
-    return this.#takeSlot(call, { circuit, generation: circuit.generation, probe }, clock.now())
+    this.#takeSlot(call, { circuit, generation: circuit.generation, probe }, clock.now())
   }
 
-  #takeSlot(call: Call, pass: Pass, now: Instant): HttpResult | Promise<HttpResult> {
+  #takeSlot(call: Call, pass: Pass, now: Instant): void {
     const { run, origin, key } = call
     const { liveNodes, random } = this.#deps
     const isProbe = pass.probe !== null
@@ -123,73 +143,82 @@ export class HttpExecutor {
       const budget = this.#budgets.of(key, now)
       if (!budget.takeRetry(now, liveNodes())) {
         const until = budget.returnAt(now, liveNodes(), random)
-        return { kind: 'held', until, error: `the retry budget of ${origin} is used up` }
+        call.done({ returned: { kind: 'held', until, error: `the retry budget of ${origin} is used up` } })
+        return
       }
     }
     // Calls that hang from before the circuit opened may hold all slots.
-    const entered = isProbe ? this.#slots.enterAnyway(origin, now) : this.#slots.enter(origin, now)
-    if (entered === true) return this.#passLimit(call, pass, now)
-    return entered === false ? this.#turnedAway(pass, origin) : this.#waitForSlot(call, pass, entered)
+    const entered = isProbe
+      ? this.#slots.enterAnyway(origin, now)
+      : this.#slots.enter(origin, now, (isFree) => this.#waited(call, pass, isFree))
+    if (entered === true) this.#passLimit(call, pass, now)
+    else if (entered === false) this.#turnAway(call, pass)
   }
 
-  async #waitForSlot(call: Call, pass: Pass, entered: Promise<boolean>): Promise<HttpResult> {
+  #waited(call: Call, pass: Pass, isFree: boolean): void {
     const { run, origin } = call
-    if (!(await entered)) return this.#turnedAway(pass, origin)
     const now = this.#deps.clock.now()
-    const isSpared = pass.circuit.open !== null
-    if (!isSpared && !isHalfOver(run, now)) return this.#passLimit(call, pass, now)
-    this.#slots.leave(origin, now)
-    return isSpared ? this.handle(run) : this.#turnedAway(pass, origin)
+    const isSpared = isFree && pass.circuit.open !== null
+    const isTooLate = !isFree || isHalfOver(run, now)
+    if (isFree && (isSpared || isTooLate)) this.#slots.leave(origin, now)
+    if (isSpared) this.#begin(call)
+    else if (isTooLate) this.#turnAway(call, pass)
+    else this.#passLimit(call, pass, now)
   }
 
-  #passLimit(call: Call, pass: Pass, now: Instant): Promise<HttpResult> {
+  #passLimit(call: Call, pass: Pass, now: Instant): void {
     const isLimited = this.#deps.limits.isLimited(call.run.lease.tenantId, call.origin)
-    return isLimited ? this.#askLimit(call, pass) : this.#send(call, pass, now)
+    if (isLimited) this.#await(call, this.#askLimit(call, pass))
+    else this.#send(call, pass, now)
   }
 
   /** The last of all gates: what it lets through counts from now on. */
-  async #askLimit(call: Call, pass: Pass): Promise<HttpResult> {
+  async #askLimit(call: Call, pass: Pass): Promise<void> {
     const { limits, clock } = this.#deps
     const { run, origin } = call
     const admitted = await limits.admit(run.lease, origin)
-    if (admitted !== true) {
-      this.#slots.leave(origin, clock.now())
-      this.#record(pass, null, null)
-      return { kind: 'held', ...admitted, failureClass: 'rate_limited' }
+    if (admitted === true) {
+      const done = (end: Parameters<Call['done']>[0]) => {
+        limits.ended(run.lease.tenantId, origin)
+        call.done(end)
+      }
+      this.#send({ ...call, done }, pass, clock.now())
+      return
     }
-    try {
-      return await this.#send(call, pass, clock.now())
-    } finally {
-      limits.ended(run.lease.tenantId, origin)
-    }
+    this.#slots.leave(origin, clock.now())
+    this.#record(pass, null, null)
+    call.done({ returned: { kind: 'held', ...admitted, failureClass: 'rate_limited' } })
   }
 
-  #send(call: Call, pass: Pass, now: Instant): Promise<HttpResult> {
+  #send(call: Call, pass: Pass, now: Instant): void {
     const { run, target, key } = call
     if (run.failures === 0) this.#budgets.of(key, now).first(now)
     run.startedAt = now
-    return perform(this.#callOf(run, target), this.#deps.http).then(
-      (end) => this.#ended(call, pass, end),
-      (error: unknown) => {
+    perform(this.#callOf(run, target), this.#deps.http, {
+      ended: (end) => this.#ended(call, pass, end),
+      threw: (threw) => {
         this.#slots.leave(call.origin, this.#deps.clock.now())
-        throw error
+        call.done({ threw })
       },
-    )
+    })
   }
 
-  #ended({ run, origin, key }: Call, pass: Pass, end: HttpEnd): HttpResult | Promise<HttpResult> {
+  #ended(call: Call, pass: Pass, end: HttpEnd): void {
+    const { run, origin, key } = call
     const now = this.#deps.clock.now()
-    this.#slots.leave(origin, now)
     if (run.failures > 0 && end.kind !== 'failed') this.#budgets.of(key, now).retryWentWell(now)
     this.#record(pass, healthOf(run, end), end)
-    return end.kind === 'waits' ? this.#deps.callbacks.waitFor(run.lease).then(() => FORGOTTEN) : end
+    if (end.kind === 'waits')
+      void this.#deps.callbacks.waitFor(run.lease).then(() => call.done({ returned: FORGOTTEN }))
+    else call.done({ returned: end })
+    this.#slots.leave(origin, now)
   }
 
-  #turnedAway(pass: Pass, origin: string): HttpResult {
+  #turnAway({ origin, done }: Call, pass: Pass): void {
     this.#record(pass, null, null)
-    if (this.#isClosed) return RELEASED
     const until = this.#slots.returnAt(origin, this.#deps.clock.now())
-    return { kind: 'held', until, error: `${origin} has no free slot on this node` }
+    const held: HttpResult = { kind: 'held', until, error: `${origin} has no free slot on this node` }
+    done({ returned: this.#isClosed ? RELEASED : held })
   }
 
   #record({ circuit, generation, probe }: Pass, health: Health, end: HttpEnd | null): void {

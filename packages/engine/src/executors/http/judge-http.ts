@@ -32,7 +32,7 @@ export function judgeHttp(run: ActiveRun, end: End, now: Instant, random: Random
         startedAt,
         finishedAt: now,
         statusCode,
-        response: JSON.stringify(response),
+        response,
       }
     }
     case 'failed':
@@ -50,7 +50,7 @@ export function judgeHttp(run: ActiveRun, end: End, now: Instant, random: Random
 function judgeFailure(run: ActiveRun, given: HttpFailure, now: Instant, random: Random): Finish {
   const failure = asAborted(run, given)
   const { failureClass, error, retryable, retryAfterMs, statusCode, response } = failure
-  const seen = { statusCode, response: response === null ? null : JSON.stringify(response) }
+  const seen = { statusCode, response }
   if (run.aborted === 'canceled')
     return { ...ended(run, now), ...seen, outcome: OUTCOME.canceled, failureClass: 'canceled', error }
   if (run.aborted === 'stopping' && !run.lease.atMostOnce) return released(run, now)

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { callTo, type Received, startCaller, startReceiver } from '../../../test/http-target.ts'
+import { callTo, performed, type Received, startCaller, startReceiver } from '../../../test/http-target.ts'
 import { ManualClock } from '../../runtime/clock.ts'
-import { perform } from './perform.ts'
 
 interface Settings {
   expiresIn?: number
@@ -26,7 +25,7 @@ async function setup({ expiresIn = 3_600, refusal = () => null }: Settings = {})
   const deps = startCaller({ clock, secrets: { oauth: 'se:cret/ü', pass: 'p' } })
   const auth = { tokenUrl: `${endpoint.url}/token`, clientId: 'belfry', clientSecret: '{{secret:oauth}}' }
   const call = (rest: Partial<typeof auth> & { scope?: string; audience?: string } = {}, tenantId = 1) =>
-    perform(callTo(deps, { url: target.url, auth: { ...auth, ...rest } }, { tenantId }), deps)
+    performed(callTo(deps, { url: target.url, auth: { ...auth, ...rest } }, { tenantId }), deps)
   const want = (token: string) => {
     wanted = token
   }
@@ -133,7 +132,7 @@ test.for(['', 'null', '[]', '{"access_token": 5}', '{"access_token": "a\\r\\nb: 
 test('neither the token nor the secret is kept', async () => {
   const t = await setup()
   const end = await t.call()
-  expect(end.response?.body).toBe('you sent Bearer [access token]')
+  expect(end.record?.body).toBe('you sent Bearer [access token]')
   expect(await t.call({ tokenUrl: 'http://127.0.0.1:1024/' })).toMatchObject({
     failureClass: 'network',
     written: false,

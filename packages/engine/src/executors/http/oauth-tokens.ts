@@ -90,12 +90,13 @@ export class OAuthTokens {
     if (style === 'header') headers += `authorization: ${basic(request)}\r\n`
     this.#transport.send(exchange, { origin, path, method: 'POST', headers, body: formOf(request, style) })
     await new Promise<void>((resolve) => exchange.whenOver(resolve))
-    if (exchange.broken !== null) {
+    const { head, chunks } = exchange
+    if (head === null || exchange.broken !== null) {
       const { failureClass, message, retryable } = explainBreak(exchange)
       throw new CallFailed(failureClass, `the token endpoint: ${message}`, { retryable })
     }
-    const { statusCode, headers: raw, chunks } = exchange
-    return { statusCode, retryAfter: headerOf(raw, 'retry-after'), text: Buffer.concat(chunks).toString() }
+    const { statusCode, headers: given } = head
+    return { statusCode, retryAfter: headerOf(given, 'retry-after'), text: Buffer.concat(chunks).toString() }
   }
 
   #refusal({ tokenUrl }: TokenRequest, { statusCode, retryAfter, text }: Answer): CallFailed {

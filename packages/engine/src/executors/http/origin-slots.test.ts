@@ -6,7 +6,13 @@ import { OriginSlots, type OriginSlotsSettings } from './origin-slots.ts'
 function setup(settings: OriginSlotsSettings = { perOrigin: 4, total: 100 }) {
   const clock = new ManualClock()
   const slots = new OriginSlots({ clock, random: seededRandom(1) }, settings)
-  const enter = (origin: string) => slots.enter(origin, clock.now())
+  const enter = (origin: string): boolean | Promise<boolean> => {
+    let settle: (entered: boolean) => void = () => {}
+    const later = new Promise<boolean>((resolve) => {
+      settle = resolve
+    })
+    return slots.enter(origin, clock.now(), settle) ?? later
+  }
   const leave = (origin: string) => slots.leave(origin, clock.now())
   /** Takes slots until the origin gets no more at once. */
   const fill = (origin: string) => {

@@ -41,6 +41,7 @@ class Origin {
   busySince: Instant = 0
   lastEndAt: Instant = 0
   timer: { cancel(): void } | null = null
+  isLettingIn = false
 
   /** Calls that end per second, of late. */
   rate(now: Instant): number {
@@ -72,8 +73,8 @@ export class OriginSlots {
     this.#settings = settings
   }
 
-  /** Whether a call may begin now. If so, `leave` is called when it has ended. */
-  enter(name: string, now: Instant): boolean | Promise<boolean> {
+  /** Whether a call may begin now; null: `settle` hears it later. If so, `leave` is called when it has ended. */
+  enter(name: string, now: Instant, settle: (entered: boolean) => void): boolean | null {
     if (this.#closed) return false
     const origin = this.#of(name)
     if (origin.active < this.#limit() && origin.waiting.length === 0) {
@@ -84,10 +85,9 @@ export class OriginSlots {
       origin.sent.addFirst(now)
       return false
     }
-    return new Promise((settle) => {
-      origin.waiting.push({ since: now, settle })
-      origin.timer ??= this.#deps.clock.timer(LONGEST_WAIT_MS, () => this.#sendAway(origin))
-    })
+    origin.waiting.push({ since: now, settle })
+    origin.timer ??= this.#deps.clock.timer(LONGEST_WAIT_MS, () => this.#sendAway(origin))
+    return null
   }
 
   /** For a call that is made in any case: the one that sees whether the target is back. */
@@ -102,10 +102,14 @@ export class OriginSlots {
     this.#active--
     origin.ended.addFirst(now)
     origin.lastEndAt = now
+    // Who is let in may leave at once: the loop that let it in goes on, instead of one inside the other.
+    if (origin.isLettingIn) return
+    origin.isLettingIn = true
     while (origin.waiting.length > 0 && origin.active < this.#limit()) {
       this.#begin(origin, now)
       origin.waiting.shift()?.settle(true)
     }
+    origin.isLettingIn = false
   }
 
   /** When to come back after `enter` said no: as fast as the origin's calls end, one after the other. */

@@ -1,12 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { callTo, RUN_ID, startCaller, startReceiver } from '../../../test/http-target.ts'
-import { perform } from './perform.ts'
+import { callTo, performed, RUN_ID, startCaller, startReceiver } from '../../../test/http-target.ts'
 
 test('every request says which run it is for, and can be told from its repetition', async () => {
   const { url, received } = await startReceiver()
   const deps = startCaller()
-  await perform(callTo(deps, { url: `${url}/hook?a=1` }, { callbackUrl: 'https://belfry.example/cb' }), deps)
+  await performed(callTo(deps, { url: `${url}/hook?a=1` }, { callbackUrl: 'https://belfry.example/cb' }), deps)
   const [request] = received
   expect(request).toMatchObject({ method: 'POST', url: '/hook?a=1' })
   expect(request?.headers).toMatchObject({
@@ -28,8 +27,8 @@ test('a given trace is carried on', async () => {
   const { url, received } = await startReceiver()
   const deps = startCaller()
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-  await perform(callTo(deps, { url }, { traceparent }), deps)
-  await perform(callTo(deps, { url, headers: { Traceparent: traceparent } }), deps)
+  await performed(callTo(deps, { url }, { traceparent }), deps)
+  await performed(callTo(deps, { url, headers: { Traceparent: traceparent } }), deps)
   expect(received.map(({ headers }) => headers.traceparent)).toEqual([traceparent, traceparent])
 })
 
@@ -48,7 +47,7 @@ test.for(bodies)('%s is sent as the body, with its type and a signature over its
   const keys = [Buffer.from('the newest key'), Buffer.alloc(100, 7)]
   const { url, received } = await startReceiver()
   const deps = startCaller({ keys })
-  await perform(callTo(deps, { url, ...target }, { payload }), deps)
+  await performed(callTo(deps, { url, ...target }, { payload }), deps)
   const [request] = received
   const bytes = 'body' in target && 'base64' in target.body ? Buffer.from(expected, 'latin1') : Buffer.from(expected)
   expect(request?.body.equals(bytes)).toBe(true)
@@ -63,10 +62,10 @@ test.for(bodies)('%s is sent as the body, with its type and a signature over its
 test('a stored payload is sent as it was stored', async () => {
   const { url, received } = await startReceiver()
   const deps = startCaller({ payloads: { pl_1: { bytes: Buffer.from([0, 1, 255]), contentType: 'image/x-tiny' } } })
-  await perform(callTo(deps, { url }, { payloadRef: 'pl_1' }), deps)
+  await performed(callTo(deps, { url }, { payloadRef: 'pl_1' }), deps)
   expect(received[0]?.body).toEqual(Buffer.from([0, 1, 255]))
   expect(received[0]?.headers['content-type']).toBe('image/x-tiny')
-  expect(await perform(callTo(deps, { url }, { payloadRef: 'pl_2' }), deps)).toMatchObject({
+  expect(await performed(callTo(deps, { url }, { payloadRef: 'pl_2' }), deps)).toMatchObject({
     kind: 'failed',
     failureClass: 'invalid_target',
     retryable: false,
@@ -80,7 +79,7 @@ test('any method, and headers as they were given', async () => {
   const deps = startCaller()
   const headers = { 'X-Own': 'a\tb', 'Content-Type': 'application/vnd.x+json', 'user-agent': 'mine/1' }
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'PROPFIND']) {
-    await perform(callTo(deps, { url, method, headers }, { payload: { a: 1 } }), deps)
+    await performed(callTo(deps, { url, method, headers }, { payload: { a: 1 } }), deps)
   }
   expect(received.map(({ method, body }) => `${method} ${body}`)).toEqual([
     'GET ',
@@ -106,8 +105,8 @@ test('templates are filled where they stand, fit for their place', async () => {
     headers: { 'x-run': '{{runId}}/{{attempt}}' },
     body: { json: { '{{runId}}': ['{{secret:key}}', { deep: 'try {{attempt}}' }], n: 1 } },
   }
-  await perform(callTo(deps, target), deps)
-  await perform(callTo(deps, { url, body: { text: '{"k": "{{nominalAt}}"}' } }), deps)
+  await performed(callTo(deps, target), deps)
+  await performed(callTo(deps, { url, body: { text: '{"k": "{{nominalAt}}"}' } }), deps)
   const [first, second] = received
   const secret = encodeURIComponent('a/b?c="d"\\ü')
   expect(first?.url).toBe(`/at/2026-01-15T10%3A00%3A00.000Z/${secret}?run=${RUN_ID}&try=3`)
@@ -119,14 +118,14 @@ test('templates are filled where they stand, fit for their place', async () => {
 test('a payload is data: what looks like a template in it is sent as it is', async () => {
   const { url, received } = await startReceiver()
   const deps = startCaller({ secrets: { key: 'sesame' } })
-  await perform(callTo(deps, { url }, { payload: { comment: '{{secret:key}}' } }), deps)
+  await performed(callTo(deps, { url }, { payload: { comment: '{{secret:key}}' } }), deps)
   expect(String(received[0]?.body)).toBe('{"comment":"{{secret:key}}"}')
 })
 
 test('a call whose secret is missing is not made, and says which', async () => {
   const { url, received } = await startReceiver()
   const deps = startCaller()
-  const end = await perform(callTo(deps, { url, headers: { authorization: 'Bearer {{secret:api.key}}' } }), deps)
+  const end = await performed(callTo(deps, { url, headers: { authorization: 'Bearer {{secret:api.key}}' } }), deps)
   expect(end).toMatchObject({ kind: 'failed', failureClass: 'invalid_target', retryable: false, written: false })
   expect(end).toMatchObject({ error: 'there is no secret "api.key"', statusCode: null, response: null })
   expect(received).toEqual([])
@@ -135,7 +134,7 @@ test('a call whose secret is missing is not made, and says which', async () => {
 test('a secret cannot add a header', async () => {
   const { url, received } = await startReceiver()
   const deps = startCaller({ secrets: { key: 'x\r\nx-admin: 1' } })
-  const end = await perform(callTo(deps, { url, headers: { authorization: '{{secret:key}}' } }), deps)
+  const end = await performed(callTo(deps, { url, headers: { authorization: '{{secret:key}}' } }), deps)
   expect(end).toMatchObject({ failureClass: 'invalid_target', retryable: false, written: false })
   expect(received).toEqual([])
 })
@@ -151,11 +150,23 @@ test('secrets that a target repeats are not kept', async () => {
   })
   const deps = startCaller({ secrets: { key: secret } })
   const target = { url: `${url}/?k={{secret:key}}`, headers: { 'x-key': '{{secret:key}}' } }
-  const end = await perform(callTo(deps, target), deps)
+  const end = await performed(callTo(deps, target), deps)
   expect(end).toMatchObject({ kind: 'failed', failureClass: 'http_5xx' })
-  expect(end.response?.body).toBe('{{secret:key}} {"key":"{{secret:key}}"} /?k={{secret:key}}')
-  expect(end.response?.headers['x-echo']).toBe('got {{secret:key}}')
+  expect(end.record?.body).toBe('{{secret:key}} {"key":"{{secret:key}}"} /?k={{secret:key}}')
+  expect(end.record?.headers['x-echo']).toBe('got {{secret:key}}')
   expect(JSON.stringify(end)).not.toMatch(/ses|session|abc/)
+})
+
+test('what one call may know and another may not is kept apart, also if the target says the same to both', async () => {
+  const { url } = await startReceiver((_, response) => void response.setHeader('x-echo', 'sesame').end())
+  const deps = startCaller({ secrets: { key: 'sesame' } })
+  const kept: (string | undefined)[] = []
+  for (const headers of [{}, { 'x-key': '{{secret:key}}' }, {}]) {
+    kept.push((await performed(callTo(deps, { url, headers }), deps)).record?.headers['x-echo'])
+    // A connection is taken up again one turn of the event loop later.
+    await new Promise(setImmediate)
+  }
+  expect(kept).toEqual(['sesame', '{{secret:key}}', 'sesame'])
 })
 
 test('a secret that reaches over the end of what is kept leaves no part of itself', async () => {
@@ -164,7 +175,7 @@ test('a secret that reaches over the end of what is kept leaves no part of itsel
     (_, response) => void response.end(`${'x'.repeat(4_000)}${secret}${'T'.repeat(900)}`),
   )
   const deps = startCaller({ secrets: { key: secret } })
-  const end = await perform(callTo(deps, { url, headers: { a: '{{secret:key}}' } }), deps)
-  expect(end.response?.body).toBe(`${'x'.repeat(4_000)}{{secret:key}}`)
-  expect(end.response?.truncated).toBe(true)
+  const end = await performed(callTo(deps, { url, headers: { a: '{{secret:key}}' } }), deps)
+  expect(end.record?.body).toBe(`${'x'.repeat(4_000)}{{secret:key}}`)
+  expect(end.record?.truncated).toBe(true)
 })

@@ -8,19 +8,24 @@ import { headerOf, MAX_BODY_BYTES, recordOf } from './response-record.ts'
 
 const MAX_ERROR = 1_000
 
+/** Whoever performs a call hears once how it ended, or what broke it that should not have. */
+export interface Performed {
+  ended(end: HttpEnd): void
+  threw(error: unknown): void
+}
+
 /**
- * One attempt of an HTTP call, as a whole: filled in, authorised, signed, sent, and judged. Always ends by its deadline,
- * and never throws. A target that turns down a token from memory is asked once more with a new one.
+ * One attempt of an HTTP call, as a whole: filled in, authorised, signed, sent, and judged. Always ends by its deadline. A
+ * target that turns down a token from memory is asked once more with a new one.
  */
-export function perform(call: HttpCall, deps: HttpDeps): Promise<HttpEnd> {
+export function perform(call: HttpCall, deps: HttpDeps, performed: Performed): void {
   const redaction = new Redaction()
-  return exchanged(call, deps, redaction, ({ exchange, bearer }) => {
-    if (exchange.statusCode === 401 && bearer !== null && exchange.broken === null) {
-      deps.tokens.drop(bearer.from, bearer.token)
-      if (!bearer.isFresh)
-        return exchanged(call, deps, redaction, (second) => judge(call, deps, second.exchange, redaction))
-    }
-    return judge(call, deps, exchange, redaction)
+  exchange(call, deps, redaction, performed, ({ exchange: first, bearer }) => {
+    const isRefused = first.head?.statusCode === 401 && bearer !== null && first.broken === null
+    if (isRefused) deps.tokens.drop(bearer.from, bearer.token)
+    if (!isRefused || bearer.isFresh) return judge(call, deps, first, redaction)
+    exchange(call, deps, redaction, performed, (second) => judge(call, deps, second.exchange, redaction))
+    return null
   })
 }
 
@@ -29,22 +34,24 @@ interface Begun {
   bearer: Prepared['bearer']
 }
 
-/** Begins an exchange, and answers what `ended` makes of it. */
-function exchanged(
+/** Begins an exchange, and tells what `judged` makes of it; null: something else does. */
+function exchange(
   call: HttpCall,
   deps: HttpDeps,
   redaction: Redaction,
-  ended: (begun: Begun) => HttpEnd | Promise<HttpEnd>,
-): Promise<HttpEnd> {
-  return new Promise((resolve, reject) => {
-    const begun = begin(call, deps, redaction)
-    begun.exchange.whenOver(() => {
-      try {
-        resolve(ended(begun))
-      } catch (error) {
-        reject(error)
-      }
-    })
+  performed: Performed,
+  judged: (begun: Begun) => HttpEnd | null,
+): void {
+  const begun = begin(call, deps, redaction)
+  begun.exchange.whenOver(() => {
+    let end: HttpEnd | null
+    try {
+      end = judged(begun)
+    } catch (error) {
+      performed.threw(error)
+      return
+    }
+    if (end !== null) performed.ended(end)
   })
 }
 
@@ -71,9 +78,9 @@ function send(begun: Begun, { request, bearer }: Prepared, { transport }: HttpDe
 }
 
 function judge(call: HttpCall, { clock }: HttpDeps, exchange: Exchange, redaction: Redaction): HttpEnd {
-  const { statusCode, broken, isWritten: written } = exchange
-  const response = statusCode === 0 ? null : recordOf(exchange, redaction)
-  if (broken !== null || response === null) {
+  const { head, broken, isWritten: written } = exchange
+  const response = head === null ? null : recordOf(exchange, head, redaction)
+  if (broken !== null || head === null || response === null) {
     const { failureClass, message, retryable, retryAfterMs } = explainBreak(exchange)
     return {
       kind: 'failed',
@@ -81,18 +88,19 @@ function judge(call: HttpCall, { clock }: HttpDeps, exchange: Exchange, redactio
       error: redaction.of(message).replaceAll('\0', '').slice(0, MAX_ERROR),
       retryable,
       ...(retryAfterMs === undefined ? undefined : { retryAfterMs }),
-      statusCode: statusCode === 0 ? null : statusCode,
+      statusCode: head?.statusCode ?? null,
       response,
       written,
     }
   }
+  const { statusCode, headers } = head
   const verdict = judgeStatus(statusCode, call.target)
   if (verdict === 'success') {
-    const waits = statusCode === 202 && call.callbackUrl !== undefined && asksToWait(exchange)
+    const waits = statusCode === 202 && call.callbackUrl !== undefined && asksToWait(headers)
     return waits ? { kind: 'waits', statusCode: 202, response } : { kind: 'succeeded', statusCode, response }
   }
   const retryable = verdict === 'retry'
-  const retryAfterMs = retryable ? readRetryAfter(headerOf(exchange.headers, 'retry-after'), clock.now()) : undefined
+  const retryAfterMs = retryable ? readRetryAfter(headerOf(headers, 'retry-after'), clock.now()) : undefined
   const isRedirect = statusCode >= 300 && statusCode < 400
   return {
     kind: 'failed',
@@ -106,5 +114,5 @@ function judge(call: HttpCall, { clock }: HttpDeps, exchange: Exchange, redactio
   }
 }
 
-const asksToWait = ({ headers }: Exchange): boolean =>
+const asksToWait = (headers: readonly string[]): boolean =>
   headerOf(headers, 'belfry-callback')?.trim().toLowerCase() === 'wait'

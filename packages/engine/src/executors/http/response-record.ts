@@ -1,3 +1,4 @@
+import type { AnswerHead } from './answer-head.ts'
 import type { Exchange } from './exchange.ts'
 import type { Redaction } from './redaction.ts'
 
@@ -18,15 +19,21 @@ const MAX_KNOWN_NAME = 64
 /** Parts of names of headers that a target hands out for the next request, or repeats of the last. */
 const SECRET_PARTS = ['cookie', 'authorization', 'api-key', 'token', 'secret']
 
-/** What is kept of an answer: bounded, storable, and without the values of secrets. */
-export function recordOf(exchange: Exchange, redaction: Redaction): ResponseRecord {
+/** The record of an answer as JSON: bounded, storable, and without the values of secrets. Written by hand, since it is done for every call. */
+export function recordOf(exchange: Exchange, head: AnswerHead, redaction: Redaction): string {
   const { startedAt, firstByteAt, endedAt, dnsMs, connectMs } = exchange
   const { body, isCut } = bodyOf(exchange.chunks, redaction)
-  const timings: ResponseRecord['timings'] = { firstByteMs: firstByteAt - startedAt, totalMs: endedAt - startedAt }
-  if (dnsMs !== undefined) timings.dnsMs = dnsMs
-  if (connectMs !== undefined) timings.connectMs = connectMs
-  const headers = headersOf(exchange.headers, redaction)
-  return { headers, body, truncated: exchange.isTruncated || isCut, timings }
+  const text = body === '' ? '""' : JSON.stringify(body)
+  const truncated = exchange.isTruncated || isCut
+  const dns = dnsMs === undefined ? '' : `"dnsMs":${dnsMs},`
+  const connect = connectMs === undefined ? '' : `"connectMs":${connectMs},`
+  return `{"headers":${keptHeaders(head, redaction)},"body":${text},"truncated":${truncated},"timings":{${dns}${connect}"firstByteMs":${firstByteAt - startedAt},"totalMs":${endedAt - startedAt}}}`
+}
+
+function keptHeaders(head: AnswerHead, redaction: Redaction): string {
+  if (!redaction.isEmpty) return JSON.stringify(headersOf(head.headers, redaction))
+  head.kept ??= JSON.stringify(headersOf(head.headers, redaction))
+  return head.kept
 }
 
 /** The value of the first header of that name. */

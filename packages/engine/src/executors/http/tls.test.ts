@@ -2,9 +2,8 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
-import { callTo, startCaller } from '../../../test/http-target.ts'
+import { callTo, performed, startCaller } from '../../../test/http-target.ts'
 import { selfSigned } from '../../../test/self-signed.ts'
-import { perform } from './perform.ts'
 
 const DAY_MS = 86_400_000
 const TODAY = { from: Date.now() - DAY_MS, until: Date.now() + DAY_MS }
@@ -22,7 +21,7 @@ async function setup({ address = '127.0.0.1', valid = TODAY, trusted = true } = 
   if (trusted) trust(cert)
   const deps = startCaller()
   const call = callTo(deps, { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/` })
-  return { seen, call, perform: () => perform(call, deps) }
+  return { seen, call, perform: () => performed(call, deps) }
 }
 
 /** As if the machine trusted it: everything else about the connection stays as it is. */
