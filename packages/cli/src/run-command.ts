@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { Api } from './api/api.ts'
 import { readConnection } from './api/connection.ts'
 import { findCommand, groupOf } from './command/find-command.ts'
@@ -13,6 +14,7 @@ export async function runCommand(words: readonly string[], environment: Environm
   if (isHelp(typed[0])) return streams.out(helpFor(typed.slice(1)))
   if (typed.length === 2 && isHelp(typed[1]) && groupOf(COMMANDS, typed[0]).length > 0)
     return streams.out(helpFor(typed.slice(0, 1)))
+  if (typed.length === 1 && typed[0] === '--version') return streams.out(await version())
   const { command, rest } = findCommand(COMMANDS, typed)
   const { operands, flags, wantsHelp } = parseWords(command, rest)
   if (wantsHelp) return streams.out(helpOf(command))
@@ -30,3 +32,9 @@ function helpFor(words: readonly string[]): string {
 }
 
 const isHelp = (word: string | undefined): boolean => word === 'help' || word === '--help' || word === '-h'
+
+/** The package lies beside the sources, and beside what is built of them. */
+async function version(): Promise<string> {
+  const text = await readFile(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}

@@ -54,6 +54,10 @@ const lines = async (words: string[]) =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
+test('it says which version it is', async () => {
+  expect((await belfry(['--version'])).out).toMatch(/^\d+\.\d+\.\d+\n$/)
+})
+
 test('a newcomer makes a job that calls a URL every 10 seconds, sees its runs, and cancels it', async () => {
   const create = [
     'jobs',

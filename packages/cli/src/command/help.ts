@@ -7,7 +7,7 @@ export function overview(commands: readonly Command[]): string {
 
 ${list(commands)}
 
-\`belfry help <command>\` says more about one, as does --help behind it.
+\`belfry help <command>\` says more about one, as does --help behind it; \`belfry --version\` says which this is.
 
 The node to talk to is BELFRY_URL (http://127.0.0.1:8080), with the key in BELFRY_API_KEY, or the admin key
 that a node started here keeps in BELFRY_DATA_DIR (.belfry).`
