@@ -42,7 +42,8 @@ interface Call {
   origin: string
   /** Of its circuit and its budget. */
   key: string
-  done(end: End & { returned?: HttpResult }): void
+  /** What it was given is for `judgeHttp`. */
+  done(end: End): void
 }
 
 /** How the run came past its circuit. */
@@ -69,15 +70,20 @@ export class HttpExecutor {
     this.#slots = new OriginSlots(deps, settings.slots ?? ORIGIN_SLOTS)
   }
 
-  /** What a pool of the handlers calls. It tells `judgeHttp` how it ended. */
-  readonly perform = (run: ActiveRun, done: Call['done']): void => {
-    const { http: target } = run.definition
-    if (target === undefined) {
-      done({ returned: NO_TARGET })
-      return
+  /** What a pool of the handlers calls. */
+  readonly perform = (run: ActiveRun, done: (end: End) => void): void => {
+    try {
+      const { http: target } = run.definition
+      if (target === undefined) done({ returned: NO_TARGET })
+      else this.#begin(this.#callOf(run, target, done))
+    } catch (threw) {
+      done({ threw })
     }
+  }
+
+  #callOf(run: ActiveRun, target: HttpCall['target'], done: Call['done']): Call {
     const { origin } = this.#deps.http.transport.urls.of(target.url)
-    this.#begin({ run, target, origin, key: circuitKey(run.lease.tenantId, origin), done })
+    return { run, target, origin, key: circuitKey(run.lease.tenantId, origin), done }
   }
 
   /** Sends nothing more; calls under way go on. */
@@ -178,7 +184,7 @@ export class HttpExecutor {
     const { run, origin } = call
     const admitted = await limits.admit(run.lease, origin)
     if (admitted === true) {
-      const done = (end: Parameters<Call['done']>[0]) => {
+      const done = (end: End) => {
         limits.ended(run.lease.tenantId, origin)
         call.done(end)
       }
@@ -194,7 +200,7 @@ export class HttpExecutor {
     const { run, target, key } = call
     if (run.failures === 0) this.#budgets.of(key, now).first(now)
     run.startedAt = now
-    perform(this.#callOf(run, target), this.#deps.http, {
+    perform(this.#requestOf(run, target), this.#deps.http, {
       ended: (end) => this.#ended(call, pass, end),
       threw: (threw) => {
         this.#slots.leave(call.origin, this.#deps.clock.now())
@@ -229,7 +235,7 @@ export class HttpExecutor {
     else void circuits.recordProbe(circuit, probe, isRateLimited(end) ? 'well' : health, reason)
   }
 
-  #callOf(run: ActiveRun, target: HttpCall['target']): HttpCall {
+  #requestOf(run: ActiveRun, target: HttpCall['target']): HttpCall {
     const { lease, definition, id } = run
     const call: HttpCall = {
       target,
