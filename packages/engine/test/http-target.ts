@@ -87,9 +87,10 @@ export function startCaller(options: CallerOptions = {}): HttpDeps {
 
 export const RUN_ID = '01940000-0000-7000-8000-000000000001.m4x0000'
 
-export function callTo({ clock }: HttpDeps, target: HttpTarget, rest: Partial<HttpCall> = {}): HttpCall {
+export function callTo({ clock, transport }: HttpDeps, target: HttpTarget, rest: Partial<HttpCall> = {}): HttpCall {
   return {
     target,
+    url: transport.urls.of(target.url),
     payload: undefined,
     tenantId: 1,
     runId: RUN_ID,

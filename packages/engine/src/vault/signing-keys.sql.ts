@@ -85,9 +85,10 @@ export class SigningKeys {
     return keys === undefined ? null : this.#validOf(keys)
   }
 
-  #validOf(keys: readonly Key[]): Key[] {
+  #validOf(keys: Key[]): Key[] {
     const now = this.#deps.clock.now()
-    return keys.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)
+    const isValid = ({ expiresAt }: Key): boolean => expiresAt === null || expiresAt > now
+    return keys.every(isValid) ? keys : keys.filter(isValid)
   }
 
   async list(tenantId: number): Promise<SigningKeyView[]> {

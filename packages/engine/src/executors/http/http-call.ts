@@ -3,12 +3,15 @@ import type { FailureClass } from '../../job/states.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { CallSignal } from './exchange.ts'
 import type { OAuthTokens } from './oauth-tokens.ts'
+import type { TargetUrl } from './target-url.ts'
 import type { TraceParents } from './trace-parent.ts'
 import type { Transport } from './transport.ts'
 
 /** One attempt of a run whose target is an HTTP call. */
 export interface HttpCall {
   target: HttpTarget
+  /** Of the target, as far as it is known before its templates are filled in. */
+  url: TargetUrl
   /** The body, unless the target has one of its own; never searched for templates, since it is data. */
   payload: unknown
   payloadRef?: string

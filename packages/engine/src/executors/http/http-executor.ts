@@ -39,6 +39,7 @@ interface HttpExecutorDeps {
 interface Call {
   run: ActiveRun
   target: HttpCall['target']
+  url: HttpCall['url']
   origin: string
   /** Of its circuit and its budget. */
   key: string
@@ -82,8 +83,8 @@ export class HttpExecutor {
   }
 
   #callOf(run: ActiveRun, target: HttpCall['target'], done: Call['done']): Call {
-    const { origin } = this.#deps.http.transport.urls.of(target.url)
-    return { run, target, origin, key: circuitKey(run.lease.tenantId, origin), done }
+    const url = this.#deps.http.transport.urls.of(target.url)
+    return { run, target, url, origin: url.origin, key: circuitKey(run.lease.tenantId, url.origin), done }
   }
 
   /** Sends nothing more; calls under way go on. */
@@ -197,10 +198,10 @@ export class HttpExecutor {
   }
 
   #send(call: Call, pass: Pass, now: Instant): void {
-    const { run, target, key } = call
+    const { run, key } = call
     if (run.failures === 0) this.#budgets.of(key, now).first(now)
     run.startedAt = now
-    perform(this.#requestOf(run, target), this.#deps.http, {
+    perform(this.#requestOf(call), this.#deps.http, {
       ended: (end) => this.#ended(call, pass, end),
       threw: (threw) => {
         this.#slots.leave(call.origin, this.#deps.clock.now())
@@ -235,10 +236,11 @@ export class HttpExecutor {
     else void circuits.recordProbe(circuit, probe, isRateLimited(end) ? 'well' : health, reason)
   }
 
-  #requestOf(run: ActiveRun, target: HttpCall['target']): HttpCall {
+  #requestOf({ run, target, url }: Call): HttpCall {
     const { lease, definition, id } = run
     const call: HttpCall = {
       target,
+      url,
       payload: definition.payload,
       tenantId: lease.tenantId,
       runId: id,

@@ -1,5 +1,6 @@
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
+import { WaitingLine } from '../../runtime/waiting-line.ts'
 import { ReturnLine } from './return-line.ts'
 import { SlidingCounts } from './sliding-counts.ts'
 
@@ -33,7 +34,7 @@ interface Waiter {
 
 class Origin {
   active = 0
-  readonly waiting: Waiter[] = []
+  readonly waiting = new WaitingLine<Waiter>()
   readonly ended = new SlidingCounts(RATE_SPAN_MS, RATE_BUCKETS)
   readonly sent = new SlidingCounts(1_000, 4)
   readonly line = new ReturnLine()
@@ -125,7 +126,8 @@ export class OriginSlots {
     this.#closed = true
     for (const origin of this.#origins.values()) {
       origin.timer?.cancel()
-      for (const waiter of origin.waiting.splice(0)) waiter.settle(false)
+      // Only those that wait now: who is told may come again, and is turned away at the door.
+      for (let left = origin.waiting.length; left > 0; left--) origin.waiting.shift()?.settle(false)
     }
   }
 
@@ -151,8 +153,9 @@ export class OriginSlots {
     const { clock } = this.#deps
     const now = clock.now()
     origin.timer = null
-    while (origin.waiting[0] && now - origin.waiting[0].since >= LONGEST_WAIT_MS) origin.waiting.shift()?.settle(false)
-    const [next] = origin.waiting
+    const isLate = () => origin.waiting.first !== undefined && now - origin.waiting.first.since >= LONGEST_WAIT_MS
+    while (isLate()) origin.waiting.shift()?.settle(false)
+    const next = origin.waiting.first
     if (next) origin.timer = clock.timer(next.since + LONGEST_WAIT_MS - now, () => this.#sendAway(origin))
   }
 

@@ -35,7 +35,7 @@ export function prepare(call: HttpCall, deps: HttpDeps, redaction: Redaction): P
   if (keys === null || named.size > 0 || target.auth !== undefined || payloadRef !== undefined)
     return gather(call, deps, named, redaction)
   const values = valuesOf(call, NO_SECRETS)
-  const url = allowedUrl(target.url, values, deps)
+  const url = allowedUrl(call, values, deps)
   const body = hasBody(target) ? bodyOf(call, values) : NO_BODY
   return assemble(call, deps, { now, url, values, body, keys, bearer: null })
 }
@@ -48,7 +48,7 @@ async function gather(
 ): Promise<Prepared> {
   const { target, tenantId, payloadRef } = call
   const values = valuesOf(call, named.size === 0 ? NO_SECRETS : await readSecrets(named, tenantId, deps, redaction))
-  const url = allowedUrl(target.url, values, deps)
+  const url = allowedUrl(call, values, deps)
   let body = NO_BODY
   if (hasBody(target)) {
     const isStored = target.body === undefined && payloadRef !== undefined
@@ -124,8 +124,9 @@ async function readSecrets(
   return secrets
 }
 
-function allowedUrl(text: string, values: TemplateValues, { transport }: HttpDeps): TargetUrl {
-  const url = transport.urls.of(hasTemplate(text) ? fill(text, values, encodeURIComponent) : text)
+function allowedUrl({ target, url: known }: HttpCall, values: TemplateValues, { transport }: HttpDeps): TargetUrl {
+  const isFilled = !hasTemplate(target.url)
+  const url = isFilled ? known : transport.urls.of(fill(target.url, values, encodeURIComponent))
   if (url.refusal !== null) throw invalidTarget(url.refusal)
   return url
 }
