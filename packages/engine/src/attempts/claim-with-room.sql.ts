@@ -51,7 +51,8 @@ const OVERTAKES_NOBODY = `not exists (
 const TAKE_WITH_ROOM = `
    paused as materialized (
      select array(select q.id from belfry.queues q where q.paused_at is not null) as queue_ids,
-       exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}) as has_limited
+       exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}) as has_limited,
+       exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.limit_key is not null) as has_leased
    ), wanted as materialized (
      select p.shard, p.limit_key, count(*) as count, max(p.nominal_at) as newest, array_agg(p.ctid) filter (where p.packable) as packable,
        array_agg(p.ctid) filter (where not p.packable) as others, array_agg(p.job_id) filter (where p.packable) as jobs,
@@ -68,7 +69,8 @@ const TAKE_WITH_ROOM = `
      from paused cross join held h
      cross join lateral (
        select count(*) as count from (
-         select from belfry.runs r where /*shards r*/ r.shard = h.shard and r.limit_key = h.limit_key and r.state = ${RUN_STATE.leased}
+         select from belfry.runs r
+         where paused.has_leased and /*shards r*/ r.shard = h.shard and r.limit_key = h.limit_key and r.state = ${RUN_STATE.leased}
          limit h.max_running) r) leased
      cross join lateral (
        select ${IS_SURELY_FREE} as is_free offset 0) at_a_glance

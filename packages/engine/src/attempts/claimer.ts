@@ -37,6 +37,8 @@ export interface Taker {
 }
 
 const MAX_CLAIM = 2_000
+/** Each key costs as much as a run does: the more runs share it the better. */
+const MAX_KEYED_CLAIM = 4_000
 /** For what stands before all that was leased; behind it, further ones are better leased many at a time. */
 const SMALL_CLAIM = 16
 const LONGEST_WAIT_MS = 1_000
@@ -66,11 +68,16 @@ export class Claimer implements Step {
   readonly #hinted = new Set<number>()
   /** The lowest turn that was said of a level while it is claimed from: its watermark is not raised past it. */
   readonly #heard = new Map<number, number>()
-  #claiming = 0
+  /** Claims under way, each by the turns that it began from: what lies behind those may still be ready. */
+  readonly #underWay = new Set<ReadonlyMap<number, number>>()
+  /** A claim beside the one that the loop makes. */
+  #beside: Promise<void> | null = null
   /** Per level, the last turn that was leased. */
   readonly #leasedUpTo = new Map<number, number>()
   /** Something is ready before what was leased last: it is not left waiting until a large claim is worth its statement. */
   #isOvertaken = false
+  /** How many of those that may be leased ahead of a slot are said to be. */
+  #overtaking = 0
   #shortPauses = 0
   /** The last claim left something to whoever holds its key. */
   #isHeld = false
@@ -87,7 +94,7 @@ export class Claimer implements Step {
 
   /** Ready runs are known to wait: nothing may be leased past them. */
   get backlogged(): boolean {
-    return this.#hinted.size > 0 || this.#claiming > 0
+    return this.#hinted.size > 0 || this.#underWay.size > 0
   }
 
   /** Runs that may be performed at most once are known to wait. */
@@ -102,10 +109,12 @@ export class Claimer implements Step {
     if (known === undefined || turn < known) this.#watermarks.set(level, turn)
     if (turn < (this.#leasedUpTo.get(level) ?? LOWEST_TURN)) {
       this.#isOvertaken = true
+      if (kindOf(level) === 'at_least_once') this.#overtaking++
       this.#shortPauses = 0
     }
-    if (this.#claiming > 0) this.#heard.set(level, Math.min(turn, this.#heard.get(level) ?? turn))
+    if (this.#underWay.size > 0) this.#heard.set(level, Math.min(turn, this.#heard.get(level) ?? turn))
     this.#hinted.add(level)
+    if (this.#overtaking > 0 && this.#underWay.size > 0) this.#beside ??= this.#claimBeside()
   }
 
   /** What a sweep found at the head of each level, without looking at watermarks. */
@@ -116,6 +125,14 @@ export class Claimer implements Step {
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
+    try {
+      return await this.#claimAll()
+    } finally {
+      await this.#beside
+    }
+  }
+
+  async #claimAll(): Promise<{ waitMs: number }> {
     this.#isHeld = false
     const done: Record<Kind, boolean> = { keyed: false, at_most_once: false, at_least_once: false }
     const kinds = this.#kindsInTurn()
@@ -151,11 +168,43 @@ export class Claimer implements Step {
   }
 
   async #claimUsual(share: (slots: number) => number): Promise<boolean> {
-    const levels = [...this.#hinted].filter((level) => kindOf(level) === 'at_least_once')
-    const most = this.#taker.wantsMore() ? MAX_CLAIM : this.#isOvertaken ? SMALL_CLAIM : 0
-    if (levels.length === 0 || most === 0) return false
+    const levels = this.#levelsOf('at_least_once')
+    const isLarge = !this.#isForFew && this.#taker.wantsMore()
+    if (levels.length === 0 || (!isLarge && this.#few === 0)) return false
     const credit = share(this.#taker.credit(levels.length < this.#hinted.size))
-    return credit > 0 && this.#claim(levels, Math.min(most, credit), 'at_least_once')
+    const limit = isLarge ? Math.min(MAX_CLAIM, credit - this.#roomForFew(credit)) : Math.min(this.#few, credit)
+    return limit > 0 && this.#claim(levels, limit, 'at_least_once')
+  }
+
+  /** Of what may be leased ahead of a slot a little is left to those who overtake. */
+  #roomForFew(credit: number): number {
+    return Math.max(0, Math.min(SMALL_CLAIM, Math.floor((credit - this.#taker.freeSlots()) / 4)))
+  }
+
+  /** Work waits for slots, and a few stand before it: they are leased first, without the many behind them. */
+  get #isForFew(): boolean {
+    return this.#few > 0 && this.#few < SMALL_CLAIM && this.#taker.firstWaiting() !== null
+  }
+
+  /** Those that stand before what was leased, and one more, which tells that there are no more such. */
+  get #few(): number {
+    return this.#overtaking === 0 ? 0 : Math.min(SMALL_CLAIM, this.#overtaking + 1)
+  }
+
+  /** Whoever overtakes does not wait for a claim of those that it overtakes. The loop waits for it, and tries again what fails. */
+  async #claimBeside(): Promise<void> {
+    try {
+      // What is said in the same breath goes along.
+      await null
+      if (this.#isForFew && this.#underWay.size > 0) await this.#claimUsual(all)
+    } catch {
+    } finally {
+      this.#beside = null
+    }
+  }
+
+  #levelsOf(kind: Kind): number[] {
+    return [...this.#hinted].filter((level) => kindOf(level) === kind)
   }
 
   /**
@@ -164,54 +213,65 @@ export class Claimer implements Step {
    */
   async #claimIntoSlots(kind: Kind, share: (slots: number) => number): Promise<boolean> {
     // Runs that take no time, of the claim before, end in this turn of the event loop: then there is room for a large claim.
-    if (this.#taker.freeSlots() < MAX_CLAIM) await new Promise((resolve) => setImmediate(resolve))
-    const levels = [...this.#hinted].filter((level) => kindOf(level) === kind)
+    const most = kind === 'keyed' ? MAX_KEYED_CLAIM : MAX_CLAIM
+    if (this.#taker.freeSlots() < most) await new Promise((resolve) => setImmediate(resolve))
+    const levels = this.#levelsOf(kind)
     const slots = share(this.#taker.freeSlots())
     if (levels.length === 0 || slots === 0) return false
-    return this.#claim(levels, Math.min(MAX_CLAIM, slots), kind)
+    return this.#claim(levels, Math.min(most, slots), kind)
   }
 
   async #claim(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
+    const overtaking = delivery === 'at_least_once' ? this.#overtaking : 0
     this.#isOvertaken = false
+    this.#overtaking -= overtaking
     for (const level of levels) this.#hinted.delete(level)
     for (const level of levels) this.#heard.delete(level)
-    this.#claiming++
     try {
       const mayBeMore = await this.#leaseUpTo(levels, limit, delivery)
       if (mayBeMore) for (const level of levels) this.#hinted.add(level)
       return true
     } catch (error) {
       for (const level of levels) this.#hinted.add(level)
+      this.#overtaking += overtaking
       throw error
-    } finally {
-      this.#claiming--
     }
   }
 
   async #leaseUpTo(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
-    const asked = levels.map((level) => ({
-      priority: level % PRIORITIES,
-      watermark: this.#watermarks.get(level) ?? LOWEST_TURN,
-    }))
-    const { claimed, mayBeMore, reached, isHeld } = await this.#taker.lease({ levels: asked, limit, delivery })
+    const from = new Map(levels.map((level) => [level, this.#watermarks.get(level) ?? LOWEST_TURN]))
+    const asked = [...from].map(([level, watermark]) => ({ priority: level % PRIORITIES, watermark }))
+    this.#underWay.add(from)
+    const taken = await this.#taker.lease({ levels: asked, limit, delivery }).finally(() => this.#underWay.delete(from))
+    const { claimed, mayBeMore, reached, isHeld } = taken
     const firstWaiting = this.#taker.firstWaiting()
-    this.#deps.turns.claimed(this.#deps.clock.now(), this.queueId, { runs: claimed, mayBeMore, firstWaiting })
+    const isAlone = this.#underWay.size === 0
+    this.#deps.turns.claimed(this.#deps.clock.now(), this.queueId, {
+      runs: claimed,
+      mayBeMore: mayBeMore || !isAlone,
+      firstWaiting,
+    })
     if (isHeld) this.#isHeld = true
     const onward = claimed.filter((run) => this.#goesOn(FIRST_LEVEL[delivery] + run.priority, run.turn))
     // All of these went before what had been leased: there may be more such.
-    if (mayBeMore && claimed.length > 0 && onward.length === 0) this.#isOvertaken = true
-    const handled = reached ?? claimed.map(({ priority, turn }) => [priority, turn] as const)
-    for (const [priority, turn] of handled) {
-      const level = FIRST_LEVEL[delivery] + priority
-      const until = Math.min(turn, this.#heard.get(level) ?? turn)
-      if (until > (this.#watermarks.get(level) ?? LOWEST_TURN)) this.#watermarks.set(level, until)
+    if (mayBeMore && claimed.length > 0 && onward.length === 0) {
+      this.#isOvertaken = true
+      if (delivery === 'at_least_once') this.#overtaking += SMALL_CLAIM
     }
+    const handled = reached ?? claimed.map(({ priority, turn }) => [priority, turn] as const)
+    for (const [priority, turn] of handled) this.#raise(FIRST_LEVEL[delivery] + priority, turn)
     return mayBeMore
+  }
+
+  #raise(level: number, turn: number): void {
+    let until = Math.min(turn, this.#heard.get(level) ?? turn)
+    for (const from of this.#underWay) until = Math.min(until, from.get(level) ?? until)
+    if (until > (this.#watermarks.get(level) ?? LOWEST_TURN)) this.#watermarks.set(level, until)
   }
 
   /** There was no room for what stands before all that was leased. */
   #asksAgain(): boolean {
-    return this.#isOvertaken && this.#shortPauses++ < MAX_SHORT_PAUSES
+    return (this.#isOvertaken || this.#overtaking > 0) && this.#shortPauses++ < MAX_SHORT_PAUSES
   }
 
   /** False: it was ready before what has been leased last. */

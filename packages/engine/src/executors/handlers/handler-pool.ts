@@ -21,6 +21,11 @@ const PREFETCH_MS = 80
 const MAX_PREFETCH = 4_000
 const RATE_WINDOW_MS = 100
 const LATELY_MS = 20
+/** A claim that fills a receipt, and what the claimer leaves of the room. */
+const WORTH_PACKING = 120
+/** One slot in so many is kept for those who overtake, while such come: otherwise they wait for the end of a run each time. */
+const SLOTS_PER_KEPT = 20
+const KEPT_MS = 1_000
 
 /**
  * The runs of one queue that this node performs in-process, at most `concurrency` at a time. Short work is leased ahead, as
@@ -41,6 +46,9 @@ export class HandlerPool {
   #stopped = false
   #fillPlanned = false
   #lastEndAt: Instant = 0
+  /** The highest turn of what has begun. */
+  #begunUpTo = Number.NEGATIVE_INFINITY
+  #overtakenAt = Number.NEGATIVE_INFINITY
   /** Its queue is paused: what has begun goes on, nothing more is taken. */
   paused = false
 
@@ -75,7 +83,8 @@ export class HandlerPool {
   /** Enough room for a claim that is worth its statement. */
   wantsMore(): boolean {
     const credit = this.credit()
-    return credit > 0 && (this.waiting === 0 || credit >= (this.#concurrency + this.#prefetch) / 4)
+    const most = this.#concurrency + this.#prefetch
+    return credit > 0 && (this.waiting === 0 || credit >= Math.max(most / 4, Math.min(WORTH_PACKING, most / 2)))
   }
 
   /** Handlers end one after the other: there will be room in a moment. */
@@ -152,6 +161,7 @@ export class HandlerPool {
       const lease = this.#backlog[this.#backlogHead] as Lease
       // An expired lease may be another's by now: it waits until the keeper has renewed it, or found it lost.
       if (lease.leaseUntil <= now && lease.leaseUntil !== LOST) break
+      if (this.#isKept(lease, now)) break
       this.#backlogHead++
       if (lease.leaseUntil !== LOST) this.#start(lease, now)
     }
@@ -163,6 +173,21 @@ export class HandlerPool {
       this.#backlogHead = 0
     }
     if (this.wantsMore()) this.#deps.onRoom()
+  }
+
+  /**
+   * Whether the slot is left free for whoever overtakes. Only where so much is leased ahead that slots are free again soon, and only by what
+   * may be leased ahead.
+   */
+  #isKept({ turn, atMostOnce, limitKey }: Lease, now: Instant): boolean {
+    if (turn !== undefined && turn < this.#begunUpTo) {
+      this.#overtakenAt = now
+      return false
+    }
+    this.#begunUpTo = turn ?? this.#begunUpTo
+    if (atMostOnce || limitKey != null || this.#prefetch < this.#concurrency || now - this.#overtakenAt > KEPT_MS)
+      return false
+    return this.#active.size >= this.#concurrency - Math.floor(this.#concurrency / SLOTS_PER_KEPT)
   }
 
   #start(lease: Lease, now: Instant): void {

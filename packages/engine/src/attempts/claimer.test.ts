@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest'
+import { Turns } from '../ready/turn.ts'
+import { ManualClock } from '../runtime/clock.ts'
+import type { Claimed } from './claim.sql.ts'
+import { Claimer, type Taken, type Wanted } from './claimer.ts'
+
+const LEVEL = 5
+
+/** A queue of turns, and claims that answer when the test says so. */
+function setup(turns: number[]) {
+  let ready = [...turns]
+  const asked: { wanted: Wanted; answer: () => void; fail: () => void }[] = []
+  let waiting: number[] = []
+  let room = 1_000
+  const taker = {
+    queueId: 1,
+    credit: () => room,
+    freeSlots: () => 0,
+    wantsMore: () => room > 0,
+    firstWaiting: () => waiting[0] ?? null,
+    lease: (wanted: Wanted) => {
+      const from = wanted.levels[0]?.watermark ?? 0
+      const taken = ready.filter((turn) => turn >= from).slice(0, wanted.limit)
+      ready = ready.filter((turn) => !taken.includes(turn))
+      return new Promise<Taken>((resolve, reject) => {
+        const answer = () => {
+          waiting = [...waiting, ...taken].sort((a, b) => a - b)
+          const claimed = taken.map((turn) => ({ turn, priority: LEVEL }) as Claimed)
+          resolve({ claimed, mayBeMore: claimed.length === wanted.limit })
+        }
+        const fail = () => {
+          ready = [...ready, ...taken].sort((a, b) => a - b)
+          reject(new Error('no'))
+        }
+        asked.push({ wanted, answer, fail })
+      })
+    },
+  }
+  const claimer = new Claimer(taker, { clock: new ManualClock(), turns: new Turns() })
+  return {
+    claimer,
+    asked,
+    ready: () => ready,
+    waiting: () => waiting,
+    arrive: (turn: number) => {
+      ready = [...ready, turn].sort((a, b) => a - b)
+      claimer.hint(LEVEL, turn)
+    },
+    setRoom: (count: number) => {
+      room = count
+    },
+  }
+}
+
+const turnOfLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, n) => from + n)
+
+/** A backlog of which the first part is leased and waits for slots, and a claim of the next part is under way. */
+async function behindBacklog() {
+  const t = setup(range(1_000, 500))
+  t.claimer.hint(LEVEL, 1_000)
+  t.setRoom(100)
+  const first = t.claimer.runOnce()
+  t.asked[0]?.answer()
+  await first
+  const step = t.claimer.runOnce()
+  await turnOfLoop()
+  expect(t.asked).toHaveLength(2)
+  return { ...t, step }
+}
+
+test('whoever stands before what was leased does not wait for the claim that is under way', async () => {
+  const t = await behindBacklog()
+  for (const turn of [10, 20, 30]) t.arrive(turn)
+  await turnOfLoop()
+  expect(t.asked).toHaveLength(3)
+  expect(t.asked[2]?.wanted.limit).toBe(4)
+  t.asked[2]?.answer()
+  await turnOfLoop()
+  expect(t.waiting().slice(0, 3)).toEqual([10, 20, 30])
+  t.asked[1]?.answer()
+  await t.step
+})
+
+test('a step is not over before the claim beside it', async () => {
+  const t = await behindBacklog()
+  t.arrive(10)
+  await turnOfLoop()
+  t.asked[1]?.answer()
+  let isOver = false
+  const over = t.step.then(() => {
+    isOver = true
+  })
+  await turnOfLoop()
+  expect(isOver).toBe(false)
+  t.asked[2]?.answer()
+  await over
+})
+
+test.each(['the claim', 'the claim beside it'])(
+  'what %s could not lease is found by the next, whichever ends first',
+  async (which) => {
+    const t = await behindBacklog()
+    t.arrive(10)
+    await turnOfLoop()
+    const [fails, succeeds] = which === 'the claim' ? [t.asked[1], t.asked[2]] : [t.asked[2], t.asked[1]]
+    succeeds?.answer()
+    await turnOfLoop()
+    fails?.fail()
+    await t.step.catch(() => {})
+    t.setRoom(10_000)
+    while (t.ready().length > 0) {
+      const before = t.asked.length
+      const step = t.claimer.runOnce()
+      await turnOfLoop()
+      expect(t.asked.length).toBe(before + 1)
+      t.asked.at(-1)?.answer()
+      await step
+    }
+    expect(t.waiting()).toEqual([10, ...range(1_000, 500)])
+  },
+)
