@@ -28,7 +28,10 @@ function setup(turns: number[]) {
           const claimed = taken.map((turn) => ({ turn, priority: LEVEL }) as Claimed)
           resolve({ claimed, mayBeMore: claimed.length === wanted.limit })
         }
+        let isOver = false
         const fail = () => {
+          if (isOver) return
+          isOver = true
           ready = [...ready, ...taken].sort((a, b) => a - b)
           reject(new Error('no'))
         }
@@ -64,6 +67,7 @@ async function behindBacklog() {
   t.asked[0]?.answer()
   await first
   const step = t.claimer.runOnce()
+  step.catch(() => {})
   await turnOfLoop()
   expect(t.asked).toHaveLength(2)
   return { ...t, step }
@@ -97,26 +101,49 @@ test('a step is not over before the claim beside it', async () => {
   await over
 })
 
-test.each(['the claim', 'the claim beside it'])(
-  'what %s could not lease is found by the next, whichever ends first',
-  async (which) => {
-    const t = await behindBacklog()
-    t.arrive(10)
+/** Claims until nothing is ready any more, without being told of anything. */
+async function claimTheRest(t: Awaited<ReturnType<typeof behindBacklog>>): Promise<void> {
+  t.setRoom(10_000)
+  while (t.ready().length > 0) {
+    const before = t.asked.length
+    const step = t.claimer.runOnce()
     await turnOfLoop()
-    const [fails, succeeds] = which === 'the claim' ? [t.asked[1], t.asked[2]] : [t.asked[2], t.asked[1]]
-    succeeds?.answer()
-    await turnOfLoop()
-    fails?.fail()
-    await t.step.catch(() => {})
-    t.setRoom(10_000)
-    while (t.ready().length > 0) {
-      const before = t.asked.length
-      const step = t.claimer.runOnce()
-      await turnOfLoop()
-      expect(t.asked.length).toBe(before + 1)
-      t.asked.at(-1)?.answer()
-      await step
-    }
-    expect(t.waiting()).toEqual([10, ...range(1_000, 500)])
-  },
-)
+    expect(t.asked.length).toBe(before + 1)
+    t.asked.at(-1)?.answer()
+    await step
+  }
+}
+
+test.each([
+  ['the claim', 'before'],
+  ['the claim', 'after'],
+  ['the claim beside it', 'before'],
+  ['the claim beside it', 'after'],
+])('what %s could not lease is found by the next, if it fails %s the other has ended', async (which, when) => {
+  const t = await behindBacklog()
+  t.arrive(10)
+  await turnOfLoop()
+  const [fails, succeeds] = which === 'the claim' ? [t.asked[1], t.asked[2]] : [t.asked[2], t.asked[1]]
+  if (when === 'before') fails?.fail()
+  await turnOfLoop()
+  succeeds?.answer()
+  await turnOfLoop()
+  fails?.fail()
+  await t.step.catch(() => {})
+  await claimTheRest(t)
+  expect(t.waiting()).toEqual([10, ...range(1_000, 500)])
+})
+
+test('those that the claim beside has no room for are found by the next', async () => {
+  const t = await behindBacklog()
+  t.setRoom(1)
+  for (const turn of [10, 20, 30]) t.arrive(turn)
+  await turnOfLoop()
+  t.asked[2]?.answer()
+  await turnOfLoop()
+  t.asked[1]?.answer()
+  t.setRoom(0)
+  await t.step
+  await claimTheRest(t)
+  expect(t.waiting()).toEqual([10, 20, 30, ...range(1_000, 500)])
+})

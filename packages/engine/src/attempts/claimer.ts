@@ -226,7 +226,8 @@ export class Claimer implements Step {
     this.#isOvertaken = false
     this.#overtaking -= overtaking
     for (const level of levels) this.#hinted.delete(level)
-    for (const level of levels) this.#heard.delete(level)
+    // What this one was told of and does not get is not to be passed by another under way either.
+    if (this.#underWay.size === 0) for (const level of levels) this.#heard.delete(level)
     try {
       const mayBeMore = await this.#leaseUpTo(levels, limit, delivery)
       if (mayBeMore) for (const level of levels) this.#hinted.add(level)
