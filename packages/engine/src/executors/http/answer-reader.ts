@@ -30,8 +30,8 @@ export class AnswerReader {
   #held: Buffer | null = null
   /** Of the body or its chunk. */
   #leftBytes = 0
-  /** Of the last answer: the next one mostly begins with the same words, as long as its date is the same. */
-  #headText = ''
+  /** Of the last answer: the next one mostly begins with the same bytes, as long as its date is the same. */
+  #headBytes = Buffer.alloc(0)
   #head: AnswerHead | null = null
   /** The connection may carry another request. */
   keepsAlive = false
@@ -71,8 +71,7 @@ export class AnswerReader {
   #step(bytes: Buffer, at: number): number | null {
     switch (this.#part) {
       case 'head':
-        if (!beginsAs(PROTOCOL, bytes, at)) throw new BrokenAnswer('the answer is not HTTP/1.1')
-        return this.#untilText(bytes, at, HEAD_END, MAX_HEAD_BYTES, (head) => this.#readHead(head))
+        return this.#readHead(bytes, at)
       case 'chunk size':
         return this.#untilText(bytes, at, LINE_END, MAX_CHUNK_LINE_BYTES, (line) => this.#readChunkSize(line))
       case 'chunk end':
@@ -125,10 +124,23 @@ export class AnswerReader {
     this.#goTo(this.#leftBytes === 0 ? 'trailer' : 'chunk')
   }
 
-  #readHead(text: string): void {
-    const head = this.#head !== null && text === this.#headText ? this.#head : readHead(text)
-    this.#headText = text
-    this.#head = head
+  #readHead(bytes: Buffer, at: number): number | null {
+    const known = this.#headBytes
+    const end = at + known.length
+    if (this.#head !== null && end <= bytes.length && bytes.compare(known, 0, known.length, at, end) === 0) {
+      this.#take(this.#head)
+      return end
+    }
+    if (!beginsAs(PROTOCOL, bytes, at)) throw new BrokenAnswer('the answer is not HTTP/1.1')
+    const next = this.#untilText(bytes, at, HEAD_END, MAX_HEAD_BYTES, (text) => {
+      this.#head = readHead(text)
+      this.#take(this.#head)
+    })
+    if (next !== null) this.#headBytes = Buffer.from(bytes.subarray(at, next))
+    return next
+  }
+
+  #take(head: AnswerHead): void {
     if (head.statusCode === 101) throw new BrokenAnswer('the target wants to speak another protocol')
     // A hint: the answer comes after it.
     if (head.statusCode < 200) return
