@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { isConnectionLost } from './database.ts'
 
 test('a database that takes connections and says nothing counts as away', async () => {
@@ -13,4 +13,14 @@ test('a database that takes connections and says nothing counts as away', async 
   client.on('error', () => {})
   const error = await client.connect().catch((reason: unknown) => reason)
   expect(isConnectionLost(error), String(error)).toBe(true)
+})
+
+test('a transaction that the database ended, because its node was stopped in the middle of it, counts as lost', async () => {
+  const client = new pg.Client(inject('postgres'))
+  const gone = new Promise<Error>((resolve) => client.once('error', resolve))
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query('begin')
+  await client.query("set local idle_in_transaction_session_timeout = '10ms'")
+  expect(isConnectionLost(await gone)).toBe(true)
 })

@@ -41,7 +41,8 @@ const SESSION =
  */
 const SILENT_MS = 10_000
 
-const CONNECTION_LOST = /^(08|57P0[1-5])/
+/** Connections that failed, that an operator ended, or that the database ended because nothing was said for too long. */
+const CONNECTION_LOST = /^(08|57P0[1-5]|25P0[34])/
 const LOST_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'])
 
 /** The database cannot be reached, or went away in the middle: what the statement did is unknown. */

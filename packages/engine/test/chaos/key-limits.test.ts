@@ -78,7 +78,9 @@ test(
         try {
           made += (await live().createMany(jobs)).length
         } catch (error) {
-          if (!(error instanceof NodeDied)) throw error
+          // A node that was stopped in the middle of it for longer than the database waits does not know what became of it.
+          const isUnknown = (error as { code?: string }).code === 'database_unavailable'
+          if (!(error instanceof NodeDied) && !isUnknown) throw error
         }
       }
     }
