@@ -74,10 +74,8 @@ export class Claimer implements Step {
   #beside: Promise<void> | null = null
   /** Per level, the last turn that was leased. */
   readonly #leasedUpTo = new Map<number, number>()
-  /** Something is ready before what was leased last: it is not left waiting until a large claim is worth its statement. */
-  #isOvertaken = false
-  /** How many of those that may be leased ahead of a slot are said to be. */
-  #overtaking = 0
+  /** So many are said to be ready before what was leased last: they are not left waiting until a large claim is worth its statement. */
+  readonly #overtaking: Record<Kind, number> = { at_least_once: 0, at_most_once: 0, keyed: 0 }
   #shortPauses = 0
   /** The last claim left something to whoever holds its key. */
   #isHeld = false
@@ -108,13 +106,12 @@ export class Claimer implements Step {
     const known = this.#watermarks.get(level)
     if (known === undefined || turn < known) this.#watermarks.set(level, turn)
     if (turn < (this.#leasedUpTo.get(level) ?? LOWEST_TURN)) {
-      this.#isOvertaken = true
-      if (kindOf(level) === 'at_least_once') this.#overtaking++
+      this.#overtaking[kindOf(level)]++
       this.#shortPauses = 0
     }
     if (this.#underWay.size > 0) this.#heard.set(level, Math.min(turn, this.#heard.get(level) ?? turn))
     this.#hinted.add(level)
-    if (this.#overtaking > 0 && this.#underWay.size > 0) this.#beside ??= this.#claimBeside()
+    if (this.#few > 0 && this.#underWay.size > 0) this.#beside ??= this.#claimBeside()
   }
 
   /** What a sweep found at the head of each level, without looking at watermarks. */
@@ -186,9 +183,10 @@ export class Claimer implements Step {
     return this.#few > 0 && this.#few < SMALL_CLAIM && this.#taker.firstWaiting() !== null
   }
 
-  /** Those that stand before what was leased, and one more, which tells that there are no more such. */
+  /** Those of the usual kind that stand before what was leased, and one more, which tells that there are no more such. */
   get #few(): number {
-    return this.#overtaking === 0 ? 0 : Math.min(SMALL_CLAIM, this.#overtaking + 1)
+    const { at_least_once: overtaking } = this.#overtaking
+    return overtaking === 0 ? 0 : Math.min(SMALL_CLAIM, overtaking + 1)
   }
 
   /** Whoever overtakes does not wait for a claim of those that it overtakes. The loop waits for it, and tries again what fails. */
@@ -222,9 +220,8 @@ export class Claimer implements Step {
   }
 
   async #claim(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
-    const overtaking = delivery === 'at_least_once' ? this.#overtaking : 0
-    this.#isOvertaken = false
-    this.#overtaking -= overtaking
+    const overtaking = this.#overtaking[delivery]
+    this.#overtaking[delivery] = 0
     for (const level of levels) this.#hinted.delete(level)
     // What this one was told of and does not get is not to be passed by another under way either.
     if (this.#underWay.size === 0) for (const level of levels) this.#heard.delete(level)
@@ -234,7 +231,7 @@ export class Claimer implements Step {
       return true
     } catch (error) {
       for (const level of levels) this.#hinted.add(level)
-      this.#overtaking += overtaking
+      this.#overtaking[delivery] += overtaking
       throw error
     }
   }
@@ -255,10 +252,7 @@ export class Claimer implements Step {
     if (isHeld) this.#isHeld = true
     const onward = claimed.filter((run) => this.#goesOn(FIRST_LEVEL[delivery] + run.priority, run.turn))
     // All of these went before what had been leased: there may be more such.
-    if (mayBeMore && claimed.length > 0 && onward.length === 0) {
-      this.#isOvertaken = true
-      if (delivery === 'at_least_once') this.#overtaking += SMALL_CLAIM
-    }
+    if (mayBeMore && claimed.length > 0 && onward.length === 0) this.#overtaking[delivery] += SMALL_CLAIM
     const handled = reached ?? claimed.map(({ priority, turn }) => [priority, turn] as const)
     for (const [priority, turn] of handled) this.#raise(FIRST_LEVEL[delivery] + priority, turn)
     return mayBeMore
@@ -272,7 +266,7 @@ export class Claimer implements Step {
 
   /** There was no room for what stands before all that was leased. */
   #asksAgain(): boolean {
-    return (this.#isOvertaken || this.#overtaking > 0) && this.#shortPauses++ < MAX_SHORT_PAUSES
+    return KINDS.some((kind) => this.#overtaking[kind] > 0) && this.#shortPauses++ < MAX_SHORT_PAUSES
   }
 
   /** False: it was ready before what has been leased last. */

@@ -8,12 +8,16 @@ export function newHolder(random: Random): string {
   return bytes.readBigInt64BE(0).toString()
 }
 
+const digest = Buffer.alloc(32)
+
 /**
  * The holder of a remote lease call: the same for a call that is repeated, on whichever node. It is negative, so that the
  * leases of workers are told from those of nodes, and are found by an index of their own.
  */
 export function holderOfCall(tenantId: number, workerId: string, requestId: string): string {
-  return negative(hash('sha256', `${tenantId}\n${workerId}\n${requestId}`, 'buffer'))
+  // As a string: a buffer of its own costs more than the hash.
+  digest.write(hash('sha256', `${tenantId}\n${workerId}\n${requestId}`, 'binary'), 'binary')
+  return negative(digest)
 }
 
 /** Of a call that cannot be repeated. */

@@ -12,7 +12,8 @@ test('whoever comes first leaves first, in whatever order they come and go', () 
           line.push(i)
           expected.push(i)
         } else expect(line.shift()).toBe(expected.shift())
-        expect([line.length, line.first]).toEqual([expected.length, expected[0]])
+        expect([line.length, line.first, line.last]).toEqual([expected.length, expected[0], expected.at(-1)])
+        expect(line.toArray()).toEqual(expected)
       }
     }),
   )

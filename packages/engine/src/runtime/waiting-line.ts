@@ -11,6 +11,15 @@ export class WaitingLine<Item> {
     return this.#items[this.#head]
   }
 
+  get last(): Item | undefined {
+    return this.length === 0 ? undefined : this.#items.at(-1)
+  }
+
+  /** All that wait, in their order. */
+  toArray(): Item[] {
+    return this.#items.slice(this.#head)
+  }
+
   push(item: Item): void {
     this.#items.push(item)
   }

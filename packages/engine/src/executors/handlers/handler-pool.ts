@@ -1,6 +1,7 @@
 import { type Lease, LOST } from '../../leases/lease.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { PlacedList } from '../../runtime/placed-list.ts'
+import { WaitingLine } from '../../runtime/waiting-line.ts'
 import { type AbortReason, ActiveRun, type RunServices } from './active-run.ts'
 import type { End } from './judge.ts'
 
@@ -37,8 +38,7 @@ export class HandlerPool {
   readonly #concurrency: number
   readonly #deps: HandlerPoolDeps
   readonly #active = new PlacedList<ActiveRun>()
-  #backlog: Lease[] = []
-  #backlogHead = 0
+  #backlog = new WaitingLine<Lease>()
   #reserved = 0
   #prefetch = 0
   #endedInWindow = 0
@@ -65,7 +65,7 @@ export class HandlerPool {
   }
 
   get waiting(): number {
-    return this.#backlog.length - this.#backlogHead
+    return this.#backlog.length
   }
 
   /** Slots in which a run could start this moment. */
@@ -113,28 +113,27 @@ export class HandlerPool {
 
   /** In order of turn: whoever came when others had much to do was leased after it, and starts before it. */
   #add(leases: readonly Lease[]): void {
-    const last = this.#backlog.at(-1)
-    const isBehind = this.waiting === 0 || leases.every((lease) => turnOf(lease) >= turnOf(last))
-    if (isBehind) for (const lease of leases) this.#backlog.push(lease)
-    else this.#backlog = [...this.takeWaiting(), ...leases].sort((a, b) => turnOf(a) - turnOf(b))
+    const { last } = this.#backlog
+    const isBehind = last === undefined || leases.every((lease) => turnOf(lease) >= turnOf(last))
+    const added = isBehind ? leases : [...this.takeWaiting(), ...leases].sort((a, b) => turnOf(a) - turnOf(b))
+    for (const lease of added) this.#backlog.push(lease)
   }
 
   /** Leases that wait here for a slot; they are heartbeaten like the active ones. */
   waitingLeases(): Lease[] {
-    return this.#backlog.slice(this.#backlogHead)
+    return this.#backlog.toArray()
   }
 
   /** The turn of the lease that gets the next slot; null: none waits. */
   firstWaiting(): number | null {
-    const next = this.#backlog[this.#backlogHead]
+    const next = this.#backlog.first
     return next === undefined ? null : turnOf(next)
   }
 
   /** Takes the waiting leases away: the pool will not start them. */
   takeWaiting(): Lease[] {
     const taken = this.waitingLeases()
-    this.#backlog = []
-    this.#backlogHead = 0
+    this.#backlog = new WaitingLine()
     return taken
   }
 
@@ -157,20 +156,14 @@ export class HandlerPool {
 
   #fill(): void {
     const now = this.#deps.clock.now()
-    while (!this.#stopped && this.#active.size < this.#concurrency && this.#backlogHead < this.#backlog.length) {
-      const lease = this.#backlog[this.#backlogHead] as Lease
+    while (!this.#stopped && this.#active.size < this.#concurrency) {
+      const lease = this.#backlog.first
+      if (lease === undefined) break
       // An expired lease may be another's by now: it waits until the keeper has renewed it, or found it lost.
       if (lease.leaseUntil <= now && lease.leaseUntil !== LOST) break
       if (this.#isKept(lease, now)) break
-      this.#backlogHead++
+      this.#backlog.shift()
       if (lease.leaseUntil !== LOST) this.#start(lease, now)
-    }
-    if (this.#backlogHead === this.#backlog.length && this.#backlogHead > 0) {
-      this.#backlog = []
-      this.#backlogHead = 0
-    } else if (this.#backlogHead > 10_000) {
-      this.#backlog = this.#backlog.slice(this.#backlogHead)
-      this.#backlogHead = 0
     }
     if (this.wantsMore()) this.#deps.onRoom()
   }
@@ -224,4 +217,4 @@ export class HandlerPool {
 }
 
 /** One without a turn is as early as can be. */
-const turnOf = (lease: Lease | undefined): number => lease?.turn ?? 0
+const turnOf = (lease: Lease): number => lease.turn ?? 0

@@ -36,6 +36,8 @@ export class Connection implements ConnectionListener {
   readonly #owner: ConnectionOwner
   readonly #reader = new AnswerReader()
   #socket: Socket | null = null
+  /** While it is being opened. */
+  #giveUp: (() => void) | null = null
   #exchange: Exchange | null = null
   /** What is not written yet. */
   #request: OutgoingRequest | null = null
@@ -53,7 +55,7 @@ export class Connection implements ConnectionListener {
     this.#exchange = exchange
     this.#request = request
     if (this.#socket !== null) this.#place.write(this)
-    else this.#place.connect(this.#place.destination, this, exchange)
+    else this.#giveUp = this.#place.connect(this.#place.destination, this, exchange)
   }
 
   write(): void {
@@ -72,6 +74,7 @@ export class Connection implements ConnectionListener {
 
   close(): void {
     this.#isClosed = true
+    this.#giveUp?.()
     this.#socket?.destroy()
     const exchange = this.#exchange
     this.#exchange = null
@@ -79,10 +82,7 @@ export class Connection implements ConnectionListener {
   }
 
   opened(socket: Socket): void {
-    if (this.#isClosed) {
-      socket.destroy()
-      return
-    }
+    this.#giveUp = null
     this.#socket = socket
     socket.on('end', () => {
       if (this.#exchange !== null && this.#reader.end()) this.#answered(socket)
@@ -95,6 +95,7 @@ export class Connection implements ConnectionListener {
   }
 
   failed(error: Error): void {
+    this.#giveUp = null
     if (!this.#isClosed) this.#broken(error)
   }
 

@@ -113,3 +113,25 @@ test('answers that come in pieces, in turn on two connections, are kept apart', 
   expect(records.map((record) => record?.body).sort()).toEqual(['00000000', '11111111'])
   for (const record of records) expect(record?.body).toBe(record?.headers['x-call']?.repeat(8))
 })
+
+test('a connection that is being opened is given up when the node stops', async () => {
+  let onClosed = (): void => {}
+  const closed = new Promise<void>((resolve) => {
+    onClosed = resolve
+  })
+  let onConnected = (): void => {}
+  const connected = new Promise<void>((resolve) => {
+    onConnected = resolve
+  })
+  // It takes the connection and never says anything, so that no secure one comes of it.
+  const { port } = await startSocketServer((socket) => {
+    socket.on('data', () => {}).on('close', onClosed)
+    onConnected()
+  })
+  const deps = startCaller({})
+  const call = performed(callTo(deps, { url: `https://127.0.0.1:${port}/` }), deps)
+  await connected
+  deps.transport.close()
+  expect(await call).toMatchObject({ kind: 'failed', failureClass: 'network', written: false })
+  await closed
+})

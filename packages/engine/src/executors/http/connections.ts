@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { WaitingLine } from '../../runtime/waiting-line.ts'
 import { Connection, type ConnectionOwner, type Place } from './connection.ts'
 import type { GuardedConnector } from './connector.ts'
 import type { Exchange } from './exchange.ts'
@@ -74,7 +75,7 @@ class OriginConnections implements ConnectionOwner {
   /** The one that was used last is the last. */
   #idle: Connection[] = []
   /** Calls that found all connections in use; those before them are bounded by their slots. */
-  readonly #waiting: { exchange: Exchange; request: OutgoingRequest }[] = []
+  readonly #waiting = new WaitingLine<{ exchange: Exchange; request: OutgoingRequest }>()
 
   constructor(place: Place, limit: number, onEmpty: () => void) {
     this.#place = place
@@ -113,7 +114,8 @@ class OriginConnections implements ConnectionOwner {
   }
 
   close(): void {
-    for (const { exchange } of this.#waiting.splice(0)) exchange.fail(new Error('the node makes no calls any more'))
+    for (let next = this.#waiting.shift(); next; next = this.#waiting.shift())
+      next.exchange.fail(new Error('the node makes no calls any more'))
     for (const connection of this.#all) connection.close()
   }
 

@@ -31,12 +31,12 @@ export interface ConnectionListener {
   read(piece: Buffer): void
 }
 
-/** The last is the call that the connection is made for, if any. */
+/** The last is the call that the connection is made for, if any. What it answers gives the attempt up: nobody hears of it any more. */
 export type GuardedConnector = (
   destination: Destination,
   listener: ConnectionListener,
   timings: ConnectTimings | null,
-) => void
+) => () => void
 
 const CONNECT_TIMEOUT_MS = 10_000
 
@@ -83,7 +83,10 @@ export function guardedConnector({ clock, guard, resolve }: ConnectorDeps): Guar
     const { hostname, port, isSecure } = destination
     // An address in the URL is never looked up.
     const refusal = guard.refusalOfHost(hostname)
-    if (refusal !== null) return queueMicrotask(() => listener.failed(invalidTarget(refusal)))
+    if (refusal !== null) {
+      queueMicrotask(() => listener.failed(invalidTarget(refusal)))
+      return () => {}
+    }
     const startedAt = clock.now()
     const connection = { timings, startedAt, resolvedAt: startedAt }
     starting = connection
@@ -109,6 +112,10 @@ export function guardedConnector({ clock, guard, resolve }: ConnectorDeps): Guar
       if (timings) timings.connectMs = clock.now() - connection.resolvedAt
       listener.opened(socket)
     })
+    return () => {
+      late.cancel()
+      socket.destroy()
+    }
   }
 }
 

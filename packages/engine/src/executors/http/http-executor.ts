@@ -40,7 +40,6 @@ interface Call {
   run: ActiveRun
   target: HttpCall['target']
   url: HttpCall['url']
-  origin: string
   /** Of its circuit and its budget. */
   key: string
   /** What it was given is for `judgeHttp`. */
@@ -84,7 +83,7 @@ export class HttpExecutor {
 
   #callOf(run: ActiveRun, target: HttpCall['target'], done: Call['done']): Call {
     const url = this.#deps.http.transport.urls.of(target.url)
-    return { run, target, url, origin: url.origin, key: circuitKey(run.lease.tenantId, url.origin), done }
+    return { run, target, url, key: circuitKey(run.lease.tenantId, url.origin), done }
   }
 
   /** Sends nothing more; calls under way go on. */
@@ -98,8 +97,8 @@ export class HttpExecutor {
 
   #begin(call: Call): void {
     const { clock, circuits, limits, paused, random } = this.#deps
-    const { run, origin } = call
-    const { tenantId } = run.lease
+    const { origin } = call.url
+    const { tenantId } = call.run.lease
     const now = clock.now()
     if (paused.hasOrigin(tenantId, origin)) {
       const error = pauseError({ kind: PAUSE_KIND.origin, name: origin })
@@ -124,8 +123,8 @@ export class HttpExecutor {
   }
 
   #passCircuit(call: Call, now: Instant): void {
-    const { key, run, origin } = call
-    const circuit = this.#deps.circuits.of(key, run.lease.tenantId, origin, now)
+    const { key, run, url } = call
+    const circuit = this.#deps.circuits.of(key, run.lease.tenantId, url.origin, now)
     if (circuit.open !== null) this.#await(call, this.#probe(call, circuit))
     else this.#takeSlot(call, { circuit, generation: circuit.generation, probe: null }, now)
   }
@@ -134,7 +133,7 @@ export class HttpExecutor {
     const { circuits, clock } = this.#deps
     const admitted = await circuits.admit(circuit, call.run.lease.deadline)
     if (admitted.kind === 'wait') {
-      call.done({ returned: { kind: 'held', until: admitted.until, error: openCircuitError(call.origin) } })
+      call.done({ returned: { kind: 'held', until: admitted.until, error: openCircuitError(call.url.origin) } })
       return
     }
     const probe = admitted.kind === 'probe' ? admitted : null
@@ -142,7 +141,8 @@ export class HttpExecutor {
   }
 
   #takeSlot(call: Call, pass: Pass, now: Instant): void {
-    const { run, origin, key } = call
+    const { run, key } = call
+    const { origin } = call.url
     const { liveNodes, random } = this.#deps
     const isProbe = pass.probe !== null
     // The probe is one call anyway.
@@ -163,18 +163,18 @@ export class HttpExecutor {
   }
 
   #waited(call: Call, pass: Pass, isFree: boolean): void {
-    const { run, origin } = call
+    const { run, url } = call
     const now = this.#deps.clock.now()
     const isSpared = isFree && pass.circuit.open !== null
     const isTooLate = !isFree || isHalfOver(run, now)
-    if (isFree && (isSpared || isTooLate)) this.#slots.leave(origin, now)
+    if (isFree && (isSpared || isTooLate)) this.#slots.leave(url.origin, now)
     if (isSpared) this.#begin(call)
     else if (isTooLate) this.#turnAway(call, pass)
     else this.#passLimit(call, pass, now)
   }
 
   #passLimit(call: Call, pass: Pass, now: Instant): void {
-    const isLimited = this.#deps.limits.isLimited(call.run.lease.tenantId, call.origin)
+    const isLimited = this.#deps.limits.isLimited(call.run.lease.tenantId, call.url.origin)
     if (isLimited) this.#await(call, this.#askLimit(call, pass))
     else this.#send(call, pass, now)
   }
@@ -182,7 +182,8 @@ export class HttpExecutor {
   /** The last of all gates: what it lets through counts from now on. */
   async #askLimit(call: Call, pass: Pass): Promise<void> {
     const { limits, clock } = this.#deps
-    const { run, origin } = call
+    const { run } = call
+    const { origin } = call.url
     const admitted = await limits.admit(run.lease, origin)
     if (admitted === true) {
       const done = (end: End) => {
@@ -204,25 +205,26 @@ export class HttpExecutor {
     perform(this.#requestOf(call), this.#deps.http, {
       ended: (end) => this.#ended(call, pass, end),
       threw: (threw) => {
-        this.#slots.leave(call.origin, this.#deps.clock.now())
+        this.#slots.leave(call.url.origin, this.#deps.clock.now())
         call.done({ threw })
       },
     })
   }
 
   #ended(call: Call, pass: Pass, end: HttpEnd): void {
-    const { run, origin, key } = call
+    const { run, url, key } = call
     const now = this.#deps.clock.now()
     if (run.failures > 0 && end.kind !== 'failed') this.#budgets.of(key, now).retryWentWell(now)
     this.#record(pass, healthOf(run, end), end)
     if (end.kind === 'waits')
       void this.#deps.callbacks.waitFor(run.lease).then(() => call.done({ returned: FORGOTTEN }))
     else call.done({ returned: end })
-    this.#slots.leave(origin, now)
+    this.#slots.leave(url.origin, now)
   }
 
-  #turnAway({ origin, done }: Call, pass: Pass): void {
+  #turnAway({ url, done }: Call, pass: Pass): void {
     this.#record(pass, null, null)
+    const { origin } = url
     const until = this.#slots.returnAt(origin, this.#deps.clock.now())
     const held: HttpResult = { kind: 'held', until, error: `${origin} has no free slot on this node` }
     done({ returned: this.#isClosed ? RELEASED : held })
