@@ -2,16 +2,15 @@ import { ON_LIMIT } from '../concurrency/admission.ts'
 import { CAUSE, DELIVERY, isOnce, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
 import { packedIn, Receipt } from '../leases/receipt.ts'
-import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import {
+  type Claim,
   type Claimed,
   type ClaimedRow,
   claimedOf,
   forLevels,
   LEASED,
-  type Level,
   pickLevel,
   pickLevels,
   withDefinition,
@@ -118,22 +117,13 @@ const CLAIM = {
   several: statement('claim_keyed_levels_with_room', `${pickLevels('keyed', PICKED, 'unlimited')}, ${TAKE_WITH_ROOM}`),
 }
 
-export interface ClaimWithRoom {
-  queueId: number
-  holder: string
-  now: Instant
-  leaseUntil: Instant
-  levels: readonly Level[]
-  limit: number
-}
-
 export interface ClaimedWithRoom {
   claimed: Claimed[]
   /** Runs were picked that are not among them, or nobody knows. */
   leavesSome: boolean
 }
 
-export async function claimWithRoom(db: Queryable, claim: ClaimWithRoom): Promise<ClaimedWithRoom> {
+export async function claimWithRoom(db: Queryable, claim: Omit<Claim, 'delivery'>): Promise<ClaimedWithRoom> {
   const { queueId, holder, now, leaseUntil, levels, limit } = claim
   type Row = [...ClaimedRow, limitKey: string, delivery: number, picked: number]
   const rows = await db.query<Row>(...forLevels(levels, CLAIM, [queueId, holder, now, leaseUntil], limit))

@@ -1,4 +1,3 @@
-import { RUN_STATE } from '../job/states.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { PAUSE_KIND, type PauseMark, pauseError } from '../shards/paused.ts'
@@ -6,31 +5,13 @@ import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { placePutAside, setDueOfPlaced } from './put-aside.sql.ts'
 
-/** Why a run waits stands in its last attempt. What comes soon anyway is not looked at, so that each round takes others. */
+/** What comes soon anyway is not looked at, so that each round takes others. */
 const RECALL = statement(
   'recall_paused_runs',
-  `with held as materialized (
-     select r.shard, r.job_id, r.nominal_at, r.due_at
-     from unnest($1::smallint[]) as s (shard) cross join lateral (
-       select r.shard, r.job_id, r.nominal_at, r.due_at, r.attempt from belfry.runs r
-       where /*shards r*/ r.shard = s.shard and r.state = ${RUN_STATE.waiting} and r.due_at > to_timestamp($4::float8 / 1000) and r.tenant_id = $2
-       order by r.due_at) r
-     cross join lateral (
-       select from belfry.attempts a
-       where a.shard = r.shard and a.job_id = r.job_id and a.nominal_at = r.nominal_at and a.finished_at >= r.nominal_at - interval '1 day'
-         and a.number = r.attempt and a.error = $3 limit 1) a
-     limit $6
-   ), picked as (
-     select h.*, r.ctid as place_of from held h cross join lateral (
-       select r.ctid from belfry.runs r where /*shards r*/ r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at limit 1
-       for update skip locked) r
-   ), placed as (
-     select p.shard, p.place_of, row_number() over (order by p.due_at, p.nominal_at) as place from picked p
-   )
-   update belfry.runs r set due_at = to_timestamp(($5::float8 + p.place) / 1000)
-   from placed p where r.ctid = p.place_of and /*shards r*/ r.shard = p.shard and r.state = ${RUN_STATE.waiting}
-   returning r.shard, r.due_at`,
+  `with ${placePutAside({ due: 'r.due_at > to_timestamp($4::float8 / 1000)', why: 'a.error = $3', limit: '$6' })}
+   ${setDueOfPlaced('to_timestamp(($5::float8 + p.place) / 1000)')}`,
 )
 const FORGET = statement(
   'forget_pause',
