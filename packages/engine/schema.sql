@@ -27,9 +27,12 @@ create table tenants (
   max_payload_bytes   integer,
   creates_per_second  integer,
   requests_per_second integer,
+  max_waiting_runs    integer,
+  max_waiting_seconds integer,
   primary key (id),
   unique (name)
 );
+create index tenants_with_limits on tenants (id) where max_waiting_runs IS NOT NULL OR max_waiting_seconds IS NOT NULL;
 create index tenants_with_weight on tenants (id) INCLUDE (weight) where weight <> 1;
 alter table tenants enable row level security;
 create policy of_tenant on tenants for select using ((id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));

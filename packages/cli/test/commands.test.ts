@@ -239,6 +239,9 @@ test('a tenant has its own jobs', async () => {
   expect(await json(['tenants', 'update', 'acme', '--active-jobs', 'none'])).toMatchObject({
     quotas: { activeJobs: null },
   })
+  expect((await belfry(['tenants', 'update', 'acme', '--waiting-runs', '9', '--waiting-seconds', '60'])).out).toMatch(
+    /waitingRuns +9\nwaitingSeconds +60/,
+  )
   await expect(belfry(['tenants', 'delete', 'acme'])).rejects.toThrow(/\(not_empty\)/)
   expect((await belfry(['tenants', 'list'])).out).toMatch(/acme/)
 })

@@ -31,6 +31,7 @@ export type ErrorCode =
   | 'rate_limited'
   | 'quota_exceeded'
   | 'queue_full'
+  | 'tenant_full'
   | 'queue_kind'
   | 'calendar_in_use'
   | 'not_empty'
@@ -1853,6 +1854,8 @@ export interface Tenant {
     createsPerSecond: number | null
     requestsPerSecond: number | null
     payloadBytes: number | null
+    waitingRuns: number | null
+    waitingSeconds: number | null
   }
   /** When it was made. */
   createdAt: string
@@ -3069,6 +3072,10 @@ export interface PostTenants {
       requestsPerSecond?: number | null
       /** How large a payload may be. */
       payloadBytes?: number | null
+      /** Runs that may wait to be started, in all queues together: further one-offs are refused (429 `tenant_full`). */
+      waitingRuns?: number | null
+      /** How long the oldest of them may have been due before one-offs are refused (429 `tenant_full`). */
+      waitingSeconds?: number | null
     }
   }
   response: Tenant
@@ -3113,6 +3120,10 @@ export interface PatchTenantsByTenantId {
       requestsPerSecond?: number | null
       /** How large a payload may be. */
       payloadBytes?: number | null
+      /** Runs that may wait to be started, in all queues together: further one-offs are refused (429 `tenant_full`). */
+      waitingRuns?: number | null
+      /** How long the oldest of them may have been due before one-offs are refused (429 `tenant_full`). */
+      waitingSeconds?: number | null
     }
   }
   response: Tenant

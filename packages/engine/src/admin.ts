@@ -3,7 +3,7 @@ import type { Clock } from './runtime/clock.ts'
 import type { Random } from './runtime/random.ts'
 import type { Database } from './store/database.ts'
 import { ApiKeys } from './tenants/api-keys.ts'
-import { Tenants } from './tenants/tenants.ts'
+import { Tenants, type TenantsDeps } from './tenants/tenants.ts'
 
 /** What is above all tenants. */
 export class Admin {
@@ -12,7 +12,7 @@ export class Admin {
 
   readonly #deps: { db: Database; clock: Clock }
 
-  constructor(deps: { db: Database; clock: Clock; random: Random }) {
+  constructor(deps: TenantsDeps & { random: Random }) {
     this.#deps = deps
     this.tenants = new Tenants(deps)
     this.apiKeys = new ApiKeys(deps)

@@ -140,8 +140,8 @@ export class Engine {
     const claimers = () => [this.handlers, this.remote.calls]
     this.queueLimits = new QueueLimits({ clock, wakeups, claimers, sweepNext: () => this.pulse.sweepNext() })
     this.pauses = new PauseSide({ db, clock, wakeups, shards, random })
-    const { paused, gauge, queueSettings } = this.pauses
-    const settings = { shards, leaseMs, cancelGraceMs, limited: this.queueLimits.queues, paused, gauge, queueSettings }
+    const { paused, room, queueSettings } = this.pauses
+    const settings = { shards, leaseMs, cancelGraceMs, limited: this.queueLimits.queues, paused, room, queueSettings }
     const onGone = (jobId: string) => {
       this.blockedWaker.look(jobId)
       this.dependencies.deliverer.look()
@@ -223,7 +223,7 @@ export class Engine {
       onOwners: (owned) => this.#own(owned),
       onAnswer: (answer, asked) => this.#onPulse(answer, asked),
     })
-    this.admin = new Admin({ db, clock, random })
+    this.admin = new Admin({ db, clock, random, refresh: () => this.refresh() })
     this.quotas = new Quotas({ db, clock, tenants: this.admin.tenants })
     this.http = new HttpSide({
       ...base,

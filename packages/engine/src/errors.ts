@@ -21,6 +21,7 @@ export const ERRORS = {
   rate_limited: { status: 429, title: 'Too many requests' },
   quota_exceeded: { status: 429, title: 'A quota of the tenant is used up' },
   queue_full: { status: 429, title: 'Too much waits in the queue' },
+  tenant_full: { status: 429, title: 'Too much of the tenant waits' },
   queue_kind: { status: 409, title: 'The queue is of the other kind' },
   calendar_in_use: { status: 409, title: 'Jobs still name the calendar' },
   not_empty: { status: 409, title: 'It still holds something' },

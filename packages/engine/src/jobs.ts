@@ -5,7 +5,7 @@ import type { JobInput, JobOfCall } from './intake/job-input.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
 import { type Preview, type PreviewInput, previewSchedule } from './intake/preview-schedule.ts'
 import type { Created } from './intake/put-prepared.ts'
-import type { WhenFull } from './intake/queue-room.ts'
+import type { WhenFull } from './intake/room.ts'
 import { Complaints, readText } from './intake/understand-fields.ts'
 import { type TriggerOptions, understandTrigger } from './intake/understand-trigger.ts'
 import { queueKindOf } from './job/definition.ts'
@@ -28,7 +28,7 @@ export type OfTenant<Request> = Omit<Request, 'tenantId'> & { tenant?: string }
 export interface CreateOptions {
   /** The caller's transaction, which the jobs join. */
   tx?: CallerTransaction
-  /** What happens if too much waits in the queue: by default it refuses, unless the jobs join a transaction. */
+  /** What happens if too much waits in the queue or of the tenant: by default it is refused, unless the jobs join a transaction. */
   whenFull?: WhenFull
 }
 

@@ -1,13 +1,17 @@
 import { Recaller } from './attempts/recaller.sql.ts'
+import { Room } from './intake/room.ts'
 import { newJobId } from './job/ids.ts'
 import type { Clock, Instant } from './runtime/clock.ts'
 import type { Random } from './runtime/random.ts'
+import { KnownSettings } from './shards/known-settings.ts'
 import { Paused } from './shards/paused.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
-import { KnownQueueSettings } from './shards/queue-settings.ts'
+import { NO_QUEUE_SETTINGS } from './shards/queue-settings.ts'
+import { NO_TENANT_LIMITS } from './shards/tenant-limits.ts'
 import type { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database } from './store/database.ts'
-import { QueueGauge } from './tenants/queue-gauge.sql.ts'
+import { queueGauge } from './tenants/queue-gauge.sql.ts'
+import { tenantGauge } from './tenants/tenant-gauge.sql.ts'
 
 interface PauseSideDeps {
   db: Database
@@ -17,18 +21,23 @@ interface PauseSideDeps {
   random: Random
 }
 
-/** What keeps work from being started or taken in on a node: pauses, and queues in which too much waits. */
+/** What keeps work from being started or taken in on a node: pauses, and queues and tenants of which too much waits. */
 export class PauseSide {
   readonly paused = new Paused()
-  readonly queueSettings = new KnownQueueSettings()
-  readonly gauge: QueueGauge
+  readonly queueSettings = new KnownSettings(NO_QUEUE_SETTINGS)
+  readonly room: Room
   readonly recaller: Recaller
 
+  readonly #tenantLimits = new KnownSettings(NO_TENANT_LIMITS)
   readonly #random: Random
 
   constructor(deps: PauseSideDeps) {
     this.#random = deps.random
-    this.gauge = new QueueGauge({ ...deps, settings: this.queueSettings })
+    const { db, clock } = deps
+    this.room = new Room({
+      queues: queueGauge({ db, clock, limits: this.queueSettings }),
+      tenants: tenantGauge({ db, clock, limits: this.#tenantLimits }),
+    })
     this.recaller = new Recaller(deps)
   }
 
@@ -37,9 +46,10 @@ export class PauseSide {
   }
 
   /** Answers whether runs are to be called back. */
-  saw({ pauses, queueSettings }: PulseAnswer): boolean {
+  saw({ pauses, queueSettings, tenantLimits }: PulseAnswer): boolean {
     this.paused.learn(pauses)
     this.queueSettings.learn(queueSettings)
+    this.#tenantLimits.learn(tenantLimits)
     return this.recaller.saw(pauses)
   }
 }

@@ -9,7 +9,6 @@ import type { KnownQueueSettings } from '../shards/queue-settings.ts'
 import { noTenant } from '../shards/registry.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
-import type { QueueGauge } from '../tenants/queue-gauge.sql.ts'
 import { namesPayload, PayloadMissing } from './announce-payloads.ts'
 import { mustBoundEdges } from './bounded-edges.ts'
 import { type Replacement, UniqueConflict } from './claim-unique.ts'
@@ -21,8 +20,8 @@ import { inPosition, Preparer, type PreparerDeps } from './preparer.ts'
 import type { Sending } from './put-jobs.sql.ts'
 import { type Put, type PutTerms, putKeyed } from './put-keyed.ts'
 import { type Created, createdOf, MAX_BATCH, type Prepared, putAll, putPrepared } from './put-prepared.ts'
-import { measureQueues, mustHaveRoom, type WhenFull } from './queue-room.ts'
 import { type ReplaceDeps, replaceJob } from './replace-job.ts'
+import type { Room, WhenFull } from './room.ts'
 import { type BatchOptions, understandBatch } from './understand-batch.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
 import { withDefaults } from './with-defaults.ts'
@@ -30,7 +29,7 @@ import { withDefaults } from './with-defaults.ts'
 export interface IntakeDeps extends PreparerDeps, ReplaceDeps {
   db: Database
   wakeups: Wakeups
-  gauge: QueueGauge
+  room: Room
   queueSettings: KnownQueueSettings
   /** Somebody waits for a job that has ended before: that stands in the outbox. */
   onTold(): void
@@ -94,14 +93,16 @@ export class Intake {
   }
 
   async #putOne(prepared: Prepared, whenFull: WhenFull): Promise<Created> {
-    const { gauge } = this.#deps
-    if (!gauge.isIdle && whenFull === 'refuse') await measureQueues(gauge, [prepared])
     if (isTied(prepared)) {
       const { after } = prepared.understood.definition
       const links = after === undefined ? null : linksOf([prepared.understood])
       return (await this.#put([prepared], links, whenFull))[0] as Created
     }
-    if (whenFull === 'refuse') mustHaveRoom(gauge, [prepared])
+    const { room } = this.#deps
+    if (whenFull === 'refuse' && !room.isIdle) {
+      await room.measure([prepared])
+      room.admit([prepared])
+    }
     const until = this.#deps.clock.now() + PATIENCE_MS
     return new Promise((resolve, reject) => this.#singles.push({ prepared, until, resolve, reject }))
   }
@@ -131,12 +132,12 @@ export class Intake {
 
   /**
    * In a caller's transaction, which may commit much later: nothing is born ready, the owner gives it its turn. What is to be done
-   * belongs to what the caller writes, so a full queue refuses it only if he wants that.
+   * belongs to what the caller writes, so it is refused for want of room only if he wants that.
    */
   async createIn(tx: Queryable, inputs: unknown, whenFull: WhenFull = 'accept'): Promise<Created[]> {
     const { prepared, links } = await this.#prepareAll(inputs, 'timers')
     await this.#intern(prepared)
-    if (whenFull === 'refuse') await measureQueues(this.#deps.gauge, prepared)
+    if (whenFull === 'refuse') await this.#deps.room.measure(prepared)
     const terms = { ...this.#terms('again'), links, admit: this.#admits(whenFull) }
     const put = await withPosition(prepared, putKeyed(tx, prepared, terms))
     await this.#deps.wakeups.inTransaction(
@@ -201,9 +202,9 @@ export class Intake {
     whenFull: WhenFull,
     first: Sending = 'first',
   ): Promise<Created[]> {
-    const { db, clock, onTold, gauge } = this.#deps
+    const { db, clock, onTold, room } = this.#deps
     let isTold = false
-    if (whenFull === 'refuse') await measureQueues(gauge, prepared)
+    if (whenFull === 'refuse' && !room.isIdle) await room.measure(prepared)
     const put = await this.#patiently(first, async (sending) => {
       // What may be there already is not refused any more.
       const admit = this.#admits(sending === 'first' ? whenFull : 'accept')
@@ -238,7 +239,7 @@ export class Intake {
   }
 
   #admits(whenFull: WhenFull): PutTerms['admit'] {
-    return whenFull === 'accept' ? () => {} : (fresh) => mustHaveRoom(this.#deps.gauge, fresh)
+    return whenFull === 'accept' ? () => {} : (fresh) => this.#deps.room.admit(fresh)
   }
 
   #terms(sending: Sending): PutTerms {

@@ -8,6 +8,7 @@ import { type FleetTurns, fleetTurns } from './fleet-turns.sql.ts'
 import { MAX_TOLD, PAUSE_KIND, type PauseMark, pauseMarkOf } from './paused.ts'
 import { type QueueSettings, queueSettingsOf } from './queue-settings.ts'
 import { PROMOTER_BIT } from './roles.ts'
+import { type TenantLimits, tenantLimitsOf } from './tenant-limits.ts'
 
 /** Per queue and priority the lowest turn of its ready runs. Each kind of delivery has an index of its own. */
 const headsOf = (queueIds: string, delivery: string): string =>
@@ -22,7 +23,7 @@ const WITH_KEY = `>= ${KEYED}`
 /** Calendars that have changed, of one pulse; the rest comes when these are done. */
 const MAX_CALENDARS = 1_000
 
-/** Pauses and settings of queues, of one pulse: no more are made but by those who count at the same time. */
+/** Pauses, settings of queues and limits of tenants, of one pulse, each: no more are made but by those who count at the same time. */
 const MAX_SETTINGS = MAX_TOLD + 1_000
 /** A key's pause stands in its limit; its end is told so that it is forgotten. */
 const PAUSES = `array(select p.kind || '/' || p.tenant_id || '/' || coalesce((extract(epoch from p.ended_at) * 1000)::bigint::text, '') || '/' || p.id || '/'
@@ -30,6 +31,8 @@ const PAUSES = `array(select p.kind || '/' || p.tenant_id || '/' || coalesce((ex
        from belfry.pauses p where p.kind <> ${PAUSE_KIND.key} or p.ended_at is not null order by p.kind = ${PAUSE_KIND.key}, p.paused_at limit ${MAX_SETTINGS})`
 const QUEUE_SETTINGS = `array(select q.id || '/' || coalesce(q.max_depth::text, '') || '/' || coalesce(q.max_age_ms::text, '') || '/' || coalesce(q.jitter_ms::text, '')
        from belfry.queues q where q.max_depth is not null or q.max_age_ms is not null or q.jitter_ms is not null order by q.id limit ${MAX_SETTINGS})`
+const TENANT_LIMITS = `array(select t.id || '/' || coalesce(t.max_waiting_runs::text, '') || '/' || coalesce(t.max_waiting_seconds::text, '')
+       from belfry.tenants t where t.max_waiting_runs is not null or t.max_waiting_seconds is not null order by t.id limit ${MAX_SETTINGS})`
 
 /**
  * The one statement that a process sends every second: it renews the node's row and answers everything the other loops may
@@ -78,6 +81,7 @@ const PULSE = statement(
      ${fleetTurns('$2')},
      ${PAUSES},
      ${QUEUE_SETTINGS},
+     ${TENANT_LIMITS},
      exists (select from belfry.outbox)
    from clock`,
 )
@@ -151,6 +155,7 @@ export interface PulseAnswer {
   fleet: FleetTurns
   pauses: PauseMark[]
   queueSettings: QueueSettings[]
+  tenantLimits: TenantLimits[]
   /** Somebody waits to be told of the end of a run, in whatever shard. */
   hasOutbox: boolean
 }
@@ -159,7 +164,7 @@ type Row = [
   ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string, string],
   ...[string, string, string, number, boolean, boolean],
   ...[string, string | null, boolean, boolean],
-  ...[string, string, string, string],
+  ...[string, string, string, string, string],
   hasOutbox: boolean,
 ]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
@@ -185,7 +190,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
   const [calendars, zoneData, hasStartDeadlines, hasLimited, limitedQueues, fleet] = (row as Row).slice(17) as [
     ...[string, string | null, boolean, boolean, string, string],
   ]
-  const [pauses, queueSettings] = (row as Row).slice(23) as [string, string]
+  const [pauses, queueSettings, tenantLimits] = (row as Row).slice(23) as [string, string, string]
   return {
     now: Math.floor(now),
     lastPulseAt: last,
@@ -210,7 +215,8 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     fleet: JSON.parse(fleet) as FleetTurns,
     pauses: listOf(pauses).map(pauseMarkOf),
     queueSettings: listOf(queueSettings).map(queueSettingsOf),
-    hasOutbox: (row as Row)[25],
+    tenantLimits: listOf(tenantLimits).map(tenantLimitsOf),
+    hasOutbox: (row as Row)[26],
   }
 }
 

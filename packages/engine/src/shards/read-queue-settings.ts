@@ -20,8 +20,8 @@ const MAX_JITTER_MS = 60_000
 export function readQueueSettings(
   complaints: Complaints,
   { maxDepth, maxAge, defaults }: QueueSettingsInput,
-): Partial<Omit<QueueSettings, 'queueId'>> {
-  const settings: Partial<Omit<QueueSettings, 'queueId'>> = {}
+): Partial<Omit<QueueSettings, 'id'>> {
+  const settings: Partial<Omit<QueueSettings, 'id'>> = {}
   const depth = nullOr(maxDepth, (value) => readInteger(complaints, 'maxDepth', value, 1, MAX_DEPTH))
   if (depth !== undefined) settings.maxDepth = depth
   const age = nullOr(maxAge, (value) => readClockMs(complaints, 'maxAge', value, 1_000, MAX_AGE_MS))

@@ -25,7 +25,7 @@ async function setup() {
     await db.close()
     await tables.drop()
   })
-  const admin = () => new Admin({ db, clock, random: systemRandom })
+  const admin = () => new Admin({ db, clock, random: systemRandom, refresh: async () => {} })
   const { tenants, apiKeys } = admin()
   const changesOf = async (id: string) =>
     (await listChanges(db, { tenantId: 1, subject: 'api_key', subjectId: id })).items

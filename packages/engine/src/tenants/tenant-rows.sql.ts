@@ -12,20 +12,10 @@ export interface TenantView {
   createdAt: Date
 }
 
-type Row = [
-  number,
-  string,
-  string,
-  number,
-  number | null,
-  number | null,
-  number | null,
-  number | null,
-  createdAt: Instant,
-]
+type Row = [number, string, string, number, createdAt: Instant, ...quotas: (number | null)[]]
 
 const COLUMNS =
-  't.id, t.name, t.tier, t.weight, t.max_active_jobs, t.creates_per_second, t.requests_per_second, t.max_payload_bytes, t.created_at'
+  't.id, t.name, t.tier, t.weight, t.created_at, t.max_active_jobs, t.creates_per_second, t.requests_per_second, t.max_payload_bytes, t.max_waiting_runs, t.max_waiting_seconds'
 
 /**
  * The number after the highest that was ever given out: a deleted tenant's is not given to another, whose it would make all
@@ -39,12 +29,14 @@ const NEXT_ID = statement(
 )
 const PUT = statement(
   'put_tenant',
-  `insert into belfry.tenants as t (id, name, tier, weight, max_active_jobs, creates_per_second, requests_per_second, max_payload_bytes, created_at)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9::float8 / 1000)) on conflict (name) do nothing returning ${COLUMNS}`,
+  `insert into belfry.tenants as t (id, name, tier, weight, created_at,
+     max_active_jobs, creates_per_second, requests_per_second, max_payload_bytes, max_waiting_runs, max_waiting_seconds)
+   values ($1, $2, $3, $4, to_timestamp($5::float8 / 1000), $6, $7, $8, $9, $10, $11) on conflict (name) do nothing returning ${COLUMNS}`,
 )
 const WRITE = statement(
   'write_tenant',
-  `update belfry.tenants t set tier = $2, weight = $3, max_active_jobs = $4, creates_per_second = $5, requests_per_second = $6, max_payload_bytes = $7
+  `update belfry.tenants t set tier = $2, weight = $3, max_active_jobs = $4, creates_per_second = $5, requests_per_second = $6, max_payload_bytes = $7,
+     max_waiting_runs = $8, max_waiting_seconds = $9
    where t.id = $1`,
 )
 const READ = statement('read_tenant', `select ${COLUMNS} from belfry.tenants t where t.id = $1`)
@@ -74,6 +66,10 @@ const INSERTING = statement(
      and l.pid is distinct from pg_backend_pid()`,
 )
 const LIST = statement('list_tenants', `select ${COLUMNS} from belfry.tenants t where t.id > $1 order by t.id limit $2`)
+const COUNT_LIMITED = statement(
+  'count_limited_tenants',
+  `select count(*)::int from (select from belfry.tenants t where t.max_waiting_runs is not null or t.max_waiting_seconds is not null limit $1) t`,
+)
 /** Whether it has anything with a future or in flight. */
 const IS_BUSY = statement(
   'tenant_is_busy',
@@ -94,20 +90,28 @@ const DELETE = statement(
    delete from belfry.tenants t where t.id = $1`,
 )
 
-const viewOf = ([id, name, tier, weight, jobs, creates, requests, bytes, createdAt]: Row): TenantView => ({
+const viewOf = ([id, name, tier, weight, createdAt, ...quotas]: Row): TenantView => ({
   id,
   name,
   tier,
   weight,
-  quotas: { activeJobs: jobs, createsPerSecond: creates, requestsPerSecond: requests, payloadBytes: bytes },
+  quotas: quotasOf(quotas),
   createdAt: new Date(createdAt),
 })
 
-const quotaValues = ({ activeJobs, createsPerSecond, requestsPerSecond, payloadBytes }: TenantQuotas) => [
-  activeJobs,
-  createsPerSecond,
-  requestsPerSecond,
-  payloadBytes,
+function quotasOf(columns: (number | null)[]): TenantQuotas {
+  const [activeJobs = null, createsPerSecond = null, requestsPerSecond = null, payloadBytes = null] = columns
+  const [waitingRuns = null, waitingSeconds = null] = columns.slice(4)
+  return { activeJobs, createsPerSecond, requestsPerSecond, payloadBytes, waitingRuns, waitingSeconds }
+}
+
+const quotaValues = (quotas: TenantQuotas): (number | null)[] => [
+  quotas.activeJobs,
+  quotas.createsPerSecond,
+  quotas.requestsPerSecond,
+  quotas.payloadBytes,
+  quotas.waitingRuns,
+  quotas.waitingSeconds,
 ]
 
 const firstOf = (rows: Row[]): TenantView | null => (rows[0] ? viewOf(rows[0]) : null)
@@ -120,7 +124,7 @@ export async function putTenant(
 ): Promise<TenantView | null> {
   const [next] = await tx.query<[number]>(NEXT_ID, [])
   const { name, tier, weight, quotas } = tenant
-  return firstOf(await tx.query<Row>(PUT, [next?.[0], name, tier, weight, ...quotaValues(quotas), now]))
+  return firstOf(await tx.query<Row>(PUT, [next?.[0], name, tier, weight, now, ...quotaValues(quotas)]))
 }
 
 export async function writeTenant(tx: Queryable, { id, tier, weight, quotas }: TenantView): Promise<void> {
@@ -138,6 +142,10 @@ export const lockTenant = async (tx: Queryable, id: number): Promise<TenantView 
 
 export const listTenants = async (db: Queryable, after: number, limit: number): Promise<TenantView[]> =>
   (await db.query<Row>(LIST, [after, limit])).map(viewOf)
+
+/** Tenants that have a limit of what waits, which every node is told every second. */
+export const countLimitedTenants = async (tx: Queryable, limit: number): Promise<number> =>
+  (await tx.query<[number]>(COUNT_LIMITED, [limit]))[0]?.[0] ?? 0
 
 export async function isBusy(tx: Queryable, id: number): Promise<boolean> {
   const [row] = await tx.query<[boolean]>(IS_BUSY, [id])

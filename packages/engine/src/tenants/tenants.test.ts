@@ -3,14 +3,19 @@ import { createDatabase, KIT_DAYS } from '../../test/database.ts'
 import { Admin } from '../admin.ts'
 import { listChanges } from '../audit/list-changes.sql.ts'
 import { systemRandom } from '../runtime/random.ts'
-import { startTestNode } from '../testing/test-node.ts'
+import { startTestNode, type TestNode } from '../testing/test-node.ts'
 import { Quotas } from './quotas.sql.ts'
 
 const SECOND = 1_000
-const NO_QUOTAS = { activeJobs: null, createsPerSecond: null, requestsPerSecond: null, payloadBytes: null }
+const NO_QUOTAS = {
+  ...{ activeJobs: null, createsPerSecond: null, requestsPerSecond: null, payloadBytes: null },
+  ...{ waitingRuns: null, waitingSeconds: null },
+}
+const adminOf = (node: Pick<TestNode, 'db' | 'clock'>) =>
+  new Admin({ ...node, random: systemRandom, refresh: async () => {} })
 
 async function setup() {
-  const { schema, drop } = await createDatabase({ days: KIT_DAYS })
+  const { schema, query, drop } = await createDatabase({ days: KIT_DAYS })
   onTestFinished(drop)
   const node = await startTestNode({
     database: inject('postgres'),
@@ -23,11 +28,11 @@ async function setup() {
   })
   const { db, clock, engine } = node
   onTestFinished(() => db.close())
-  const admin = new Admin({ db, clock, random: systemRandom })
+  const admin = adminOf({ db, clock })
   const quotas = new Quotas({ db, clock, tenants: admin.tenants })
   const changesOf = async (id: number) =>
     (await listChanges(db, { tenantId: id, subject: 'tenant', subjectId: String(id) })).items
-  return { db, clock, engine, admin, tenants: admin.tenants, quotas, changesOf }
+  return { db, clock, query, engine, admin, tenants: admin.tenants, quotas, changesOf }
 }
 
 test('a tenant is made with what was given and defaults for the rest, and can be found', async () => {
@@ -180,7 +185,7 @@ test('a deleted tenant is gone with its keys and secrets, leaves its row, and ca
   ])
   clock.advance(SECOND)
   expect(await admin.apiKeys.authenticate(key)).toBeNull()
-  expect(await new Admin({ db, clock, random: systemRandom }).apiKeys.list(id)).toEqual({ items: [], nextCursor: null })
+  expect(await adminOf({ db, clock }).apiKeys.list(id)).toEqual({ items: [], nextCursor: null })
 })
 
 test('a deleted tenant can create nothing any more, within a second', async () => {
@@ -195,7 +200,7 @@ test('a deleted tenant can create nothing any more, within a second', async () =
 
 test('quotas are read at most every five seconds, and at once after a change on this node', async () => {
   const { tenants, db, clock } = await setup()
-  const elsewhere = new Admin({ db, clock, random: systemRandom }).tenants
+  const elsewhere = adminOf({ db, clock }).tenants
   const { id } = await tenants.create({ name: 'acme' }, 'root')
   expect(await tenants.quotasOf(id)).toEqual(NO_QUOTAS)
   expect(await elsewhere.quotasOf(id)).toEqual(NO_QUOTAS)
@@ -228,6 +233,51 @@ test('a quota of active jobs counts what is to come and what is in flight, each 
     await create()
     await expect(create()).rejects.toMatchObject({ code: 'quota_exceeded' })
   }
+})
+
+test('limits of what waits are set, shown, recorded and taken away, and the answer comes when this node knows', async () => {
+  const { db, clock, changesOf } = await setup()
+  let known = 0
+  const refresh = async () => {
+    known++
+  }
+  const { tenants } = new Admin({ db, clock, random: systemRandom, refresh })
+  const { id } = await tenants.create({ name: 'plain', quotas: { activeJobs: 1 } }, 'root')
+  await tenants.update(id, { weight: 2 }, 'root')
+  expect(known).toBe(0)
+  const limits = { waitingRuns: 5, waitingSeconds: 60 }
+  expect((await tenants.update(id, { quotas: limits }, 'root')).quotas).toMatchObject({ activeJobs: 1, ...limits })
+  expect((await tenants.get(id)).quotas).toMatchObject(limits)
+  await tenants.update(id, { quotas: limits }, 'root')
+  expect(known).toBe(1)
+  await tenants.update(id, { quotas: { waitingRuns: null } }, 'root')
+  expect((await tenants.get(id)).quotas).toEqual({ ...NO_QUOTAS, activeJobs: 1, waitingSeconds: 60 })
+  await tenants.create({ name: 'limited', quotas: { waitingSeconds: 1 } }, 'root')
+  expect(known).toBe(3)
+  expect((await changesOf(id)).at(-1)).toMatchObject({
+    ...{ action: 'update', actor: 'root', before: { quotas: limits } },
+    after: { quotas: { waitingRuns: null, waitingSeconds: 60 } },
+  })
+  for (const wrong of [
+    { waitingRuns: 0 },
+    { waitingRuns: 1_000_001 },
+    { waitingSeconds: 0 },
+    { waitingSeconds: 604_801 },
+  ])
+    await expect(tenants.update(id, { quotas: wrong }, 'root')).rejects.toMatchObject({ code: 'invalid_argument' })
+})
+
+test('no more tenants have limits of what waits than nodes are told of', async () => {
+  const { tenants, query } = await setup()
+  const { id } = await tenants.create({ name: 'acme', quotas: { waitingRuns: 5 } }, 'root')
+  await query(
+    `insert into tenants (id, name, max_waiting_seconds) select n, 't' || n, 5 from generate_series(101, 10099) n`,
+  )
+  const refused = { code: 'quota_exceeded', message: expect.stringContaining('may have 10000 tenants') }
+  await expect(tenants.create({ name: 'more', quotas: { waitingRuns: 5 } }, 'root')).rejects.toMatchObject(refused)
+  await expect(tenants.update(1, { quotas: { waitingSeconds: 5 } }, 'root')).rejects.toMatchObject(refused)
+  await tenants.update(id, { quotas: { waitingRuns: 6 } }, 'root')
+  await tenants.create({ name: 'more', quotas: { activeJobs: 5 } }, 'root')
 })
 
 test('a batch that does not fit is refused whole, and creates at the same time share what is left', async () => {

@@ -9,6 +9,7 @@ import type { Database, Queryable } from '../store/database.ts'
 import { INSTANT, limitOf, type Page, type PageRequest, readCursor, writeCursor } from '../store/page.ts'
 import {
   beginDeletion,
+  countLimitedTenants,
   deleteTenant,
   endDeletion,
   insertingTransactions,
@@ -42,10 +43,14 @@ const MAX_REMEMBERED = 10_000
 const LOOK_EVERY_MS = 20
 const MAX_LOOKS = 250
 const MAX_ID = 2_147_483_647
+/** In the whole installation, of tenants that have a limit of what waits: each node is told of all of them every second. */
+const MAX_LIMITED = 10_000
 
 export interface TenantsDeps {
   db: Database
   clock: Clock
+  /** Resolved when this node knows what is committed now and comes with the pulse. */
+  refresh(): Promise<void>
 }
 
 /** Who owns jobs: name, tier, weight and quotas. Every change is written down. */
@@ -64,12 +69,15 @@ export class Tenants {
     const { name, tier = DEFAULT_TIER, weight = 1, quotas } = understandTenant(input)
     const created = await this.#deps.db.transaction(async (tx) => {
       const now = this.#deps.clock.now()
-      const made = await putTenant(tx, { name, tier, weight, quotas: { ...NO_QUOTAS, ...quotas } }, now)
+      const given = { ...NO_QUOTAS, ...quotas }
+      await mayLimit(tx, NO_QUOTAS, given)
+      const made = await putTenant(tx, { name, tier, weight, quotas: given }, now)
       if (!made) throw new BelfryError('name_taken', `there is a tenant "${name}" already`)
       await recordChange(tx, { ...subjectOf(made.id), action: 'create', actor: by, after: made, at: now })
       return made
     })
     this.#named.forget(name)
+    await this.#tellLimits(NO_QUOTAS, created.quotas)
     return created
   }
 
@@ -99,19 +107,27 @@ export class Tenants {
   async update(id: number, patch: TenantPatch, by: string): Promise<TenantView> {
     const { quotas, ...fields } = understandTenantPatch(patch)
     if (!isTenantId(id)) throw noSuchTenant(id)
-    const updated = await this.#deps.db.transaction(async (tx) => {
+    const { before, after } = await this.#deps.db.transaction(async (tx) => {
       const before = await lockTenant(tx, id)
       if (!before) throw noSuchTenant(id)
       const after = { ...before, ...fields, quotas: { ...before.quotas, ...quotas } }
-      if (JSON.stringify(after) === JSON.stringify(before)) return before
+      if (JSON.stringify(after) === JSON.stringify(before)) return { before, after }
+      await mayLimit(tx, before.quotas, after.quotas)
       await writeTenant(tx, after)
       const at = this.#deps.clock.now()
       await recordChange(tx, { ...subjectOf(id), action: 'update', actor: by, before, after, at })
-      return after
+      return { before, after }
     })
     this.#quotas.forget(String(id))
-    this.#named.forget(updated.name)
-    return updated
+    this.#named.forget(after.name)
+    await this.#tellLimits(before.quotas, after.quotas)
+    return after
+  }
+
+  /** What is created after the answer is created on a node that knows. */
+  async #tellLimits(before: TenantQuotas, after: TenantQuotas): Promise<void> {
+    const isSame = before.waitingRuns === after.waitingRuns && before.waitingSeconds === after.waitingSeconds
+    if (!isSame) await this.#deps.refresh()
   }
 
   /** Only one that has nothing with a future and nothing in flight. Its keys and secrets go with it, its history stays. */
@@ -176,6 +192,14 @@ export class Tenants {
       return (await readTenant(this.#deps.db, tenantId))?.quotas ?? NO_QUOTAS
     })
   }
+}
+
+const hasLimit = ({ waitingRuns, waitingSeconds }: TenantQuotas): boolean => (waitingRuns ?? waitingSeconds) !== null
+
+async function mayLimit(tx: Queryable, before: TenantQuotas, after: TenantQuotas): Promise<void> {
+  if (hasLimit(before) || !hasLimit(after) || (await countLimitedTenants(tx, MAX_LIMITED)) < MAX_LIMITED) return
+  const message = `an installation may have ${MAX_LIMITED} tenants with waitingRuns or waitingSeconds`
+  throw new BelfryError('quota_exceeded', message)
 }
 
 const subjectOf = (id: number) => ({ tenantId: id, subject: 'tenant', subjectId: String(id) }) as const

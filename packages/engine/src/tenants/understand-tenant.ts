@@ -9,6 +9,10 @@ export interface TenantQuotas {
   requestsPerSecond: number | null
   /** Of one payload. */
   payloadBytes: number | null
+  /** Runs that wait to be started, in all queues together. */
+  waitingRuns: number | null
+  /** How long the oldest of them may have been due. */
+  waitingSeconds: number | null
 }
 
 export interface TenantInput {
@@ -26,7 +30,18 @@ const MAX_WEIGHT = 1_000
 const MAX_QUOTA = 2_147_483_647
 /** What a node is willing to hold in memory for one payload; a quota may only be smaller. */
 export const MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
-const QUOTAS = ['activeJobs', 'createsPerSecond', 'requestsPerSecond', 'payloadBytes'] as const
+const MAX_WAITING_RUNS = 1_000_000
+const MAX_WAITING_SECONDS = 7 * 86_400
+/** Each with the highest that it may be. */
+const QUOTAS: Readonly<Record<keyof TenantQuotas, number>> = {
+  activeJobs: MAX_QUOTA,
+  createsPerSecond: MAX_QUOTA,
+  requestsPerSecond: MAX_QUOTA,
+  payloadBytes: MAX_PAYLOAD_BYTES,
+  waitingRuns: MAX_WAITING_RUNS,
+  waitingSeconds: MAX_WAITING_SECONDS,
+}
+const QUOTA_NAMES = Object.keys(QUOTAS) as (keyof TenantQuotas)[]
 const PATCH_FIELDS = ['tier', 'weight', 'quotas']
 
 export const NO_QUOTAS: TenantQuotas = {
@@ -34,6 +49,8 @@ export const NO_QUOTAS: TenantQuotas = {
   createsPerSecond: null,
   requestsPerSecond: null,
   payloadBytes: null,
+  waitingRuns: null,
+  waitingSeconds: null,
 }
 
 export interface UnderstoodTenant {
@@ -67,12 +84,11 @@ function readFields(complaints: Complaints, { tier, weight, quotas }: Record<str
   if (readTier !== undefined) understood.tier = readTier
   const readWeight = weight === undefined ? undefined : readInteger(complaints, 'weight', weight, 1, MAX_WEIGHT)
   if (readWeight !== undefined) understood.weight = readWeight
-  const given = quotas === undefined ? undefined : readRecord(complaints, 'quotas', quotas, QUOTAS)
-  for (const quota of QUOTAS) {
+  const given = quotas === undefined ? undefined : readRecord(complaints, 'quotas', quotas, QUOTA_NAMES)
+  for (const quota of QUOTA_NAMES) {
     const value = given?.[quota]
     if (value === undefined) continue
-    const max = quota === 'payloadBytes' ? MAX_PAYLOAD_BYTES : MAX_QUOTA
-    const read = value === null ? null : readInteger(complaints, `quotas.${quota}`, value, 1, max)
+    const read = value === null ? null : readInteger(complaints, `quotas.${quota}`, value, 1, QUOTAS[quota])
     if (read !== undefined) understood.quotas[quota] = read
   }
   return understood

@@ -46,7 +46,7 @@ async function setup() {
     payloads: payloadsOf(LIMIT),
     payloadsOf,
     signingKeys: new SigningKeys(deps),
-    admin: new Admin(deps),
+    admin: new Admin({ ...deps, refresh: async () => {} }),
   }
 }
 

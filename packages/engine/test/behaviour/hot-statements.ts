@@ -36,7 +36,8 @@ import { seededRandom } from '../../src/runtime/random.ts'
 import { sendPulse } from '../../src/shards/pulse.sql.ts'
 import { Wakeups } from '../../src/shards/wakeups.sql.ts'
 import type { Database, Queryable } from '../../src/store/database.ts'
-import { QueueGauge } from '../../src/tenants/queue-gauge.sql.ts'
+import { queueGauge } from '../../src/tenants/queue-gauge.sql.ts'
+import { tenantGauge } from '../../src/tenants/tenant-gauge.sql.ts'
 import { positionBefore, readDueTimers } from '../../src/timers/read-due.sql.ts'
 import { START } from './kit.ts'
 
@@ -54,6 +55,7 @@ const promotions = fences.map(({ shard, jobId }, turn) => ({
   ...{ leased: turn % 2 === 0, packs: turn % 4 === 0, queueId: 1 },
 }))
 const inReceipt = { tenantId: 1, queueId: 1, jobVersion: 1, packed: { dueAt: START, cause: 1 } as Packed }
+const LIMITS = { isEmpty: false, of: () => ({ maxDepth: 100, maxAgeMs: 1_000 }) }
 const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
 const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outcome: OUTCOME.succeeded }))
@@ -271,11 +273,17 @@ export const HOT: Record<string, Hot> = {
     by: ['timers_pkey', 'runs_pkey', 'Seq Scan of receipts'],
   },
   'measure queues': {
-    send: (db) => {
-      const settings = { isEmpty: false, of: () => ({ maxDepth: 100, maxAgeMs: 1_000 }) }
-      return new QueueGauge({ db, clock: new ManualClock(START), settings }).refresh([1, 2, 3])
-    },
+    send: (db) => queueGauge({ db, clock: new ManualClock(START), limits: LIMITS }).refresh([1, 2, 3]),
     by: ['runs_ready', 'runs_ready_once', 'runs_ready_keyed', 'runs_limited_of_queue'],
+  },
+  'measure tenants': {
+    send: (db) => tenantGauge({ db, clock: new ManualClock(START), limits: LIMITS }).refresh([2, 3]),
+    by: ['runs_by_tenant'],
+  },
+  'measure the tenant default': {
+    send: (db) => tenantGauge({ db, clock: new ManualClock(START), limits: LIMITS }).refresh([1]),
+    // It has no index of its own, and is measured among a million runs of all at most.
+    by: ['Seq Scan of runs'],
   },
   'call back paused runs': {
     send: (db) => {

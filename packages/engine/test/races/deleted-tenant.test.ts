@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { Tenants } from '../../src/tenants/tenants.ts'
 import { setup as setupNodes } from './setup.ts'
 
 const JOB = { tenant: 'acme', queue: 'work' }
@@ -9,7 +8,7 @@ const HOLD = 815
 async function setup() {
   const t = await setupNodes()
   const [a, b] = [await t.startNode(), await t.startNode()]
-  const tenants = new Tenants({ db: a.db, clock: a.clock })
+  const { tenants } = a.engine.admin
   const { id } = await tenants.create({ name: 'acme' }, 'root')
   for (const { jobs } of [a, b]) await jobs.cancel((await jobs.create(JOB)).jobId)
   const orphans = () =>

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { Tenants } from '../../src/tenants/tenants.ts'
 import { held, startKit } from '../behaviour/kit.ts'
 import { setup as setupNodes } from './setup.ts'
 
@@ -33,7 +32,7 @@ test('a tenant whose runs are being performed is at its quota until they have en
 test('a tenant whose runs are being performed is not deleted', async () => {
   const t = await setupNodes()
   const node = await t.startNode()
-  const tenants = new Tenants({ db: node.db, clock: node.clock })
+  const { tenants } = node.engine.admin
   const { id } = await tenants.create({ name: 'acme' }, 'root')
   await node.jobs.createMany(Array.from({ length: MANY }, () => ({ tenant: 'acme', queue: 'q' })))
   const { gate, letGo } = held()

@@ -3,6 +3,8 @@ import { instant, instantText, nullable } from './page.ts'
 
 const MAX_NUMBER = 2_147_483_647
 const MAX_PAYLOAD_BYTES = 10_485_760
+const MAX_WAITING_RUNS = 1_000_000
+const MAX_WAITING_SECONDS = 604_800
 
 export const tenantId = Type.Integer({ minimum: 1, maximum: MAX_NUMBER, description: 'The number of a tenant.' })
 
@@ -23,6 +25,14 @@ const quotas = Type.Object(
     createsPerSecond: quota('Jobs that may be created in a second.'),
     requestsPerSecond: quota('Requests that may be made in a second.'),
     payloadBytes: quota('How large a payload may be.', MAX_PAYLOAD_BYTES),
+    waitingRuns: quota(
+      'Runs that may wait to be started, in all queues together: further one-offs are refused (429 `tenant_full`).',
+      MAX_WAITING_RUNS,
+    ),
+    waitingSeconds: quota(
+      'How long the oldest of them may have been due before one-offs are refused (429 `tenant_full`).',
+      MAX_WAITING_SECONDS,
+    ),
   },
   { additionalProperties: false },
 )
@@ -55,6 +65,8 @@ export const tenant = Type.Object(
       createsPerSecond: nullable(Type.Integer()),
       requestsPerSecond: nullable(Type.Integer()),
       payloadBytes: nullable(Type.Integer()),
+      waitingRuns: nullable(Type.Integer()),
+      waitingSeconds: nullable(Type.Integer()),
     }),
     createdAt: instant('When it was made.'),
   },

@@ -9,6 +9,8 @@ const QUOTAS: Readonly<Record<string, string>> = {
   'creates-per-second': 'createsPerSecond',
   'requests-per-second': 'requestsPerSecond',
   'payload-bytes': 'payloadBytes',
+  'waiting-runs': 'waitingRuns',
+  'waiting-seconds': 'waitingSeconds',
 }
 
 export const TENANT_FIELD_FLAGS: FlagTable = {
@@ -18,6 +20,8 @@ export const TENANT_FIELD_FLAGS: FlagTable = {
   'creates-per-second': { value: 'n', about: 'jobs created per second; none takes the limit away' },
   'requests-per-second': { value: 'n', about: 'requests per second; none takes the limit away' },
   'payload-bytes': { value: 'n', about: 'size of a payload; none takes the limit away' },
+  'waiting-runs': { value: 'n', about: 'runs that wait to be started; none takes the limit away' },
+  'waiting-seconds': { value: 'n', about: 'how long the oldest of them may have been due; none takes the limit away' },
 }
 
 /** What the flags say about a tenant, as the API takes it. */
