@@ -77,7 +77,7 @@ interface Measure extends Reading {
 export class Gauge {
   readonly #deps: GaugeDeps
   readonly #measures = new Map<number, Measure>()
-  #measuring: Promise<void> = Promise.resolve()
+  readonly #measuring = new Map<number, Promise<void>>()
 
   constructor(deps: GaugeDeps) {
     this.#deps = deps
@@ -91,12 +91,11 @@ export class Gauge {
   /** Measures those of the places that have limits, unless that was done a moment ago. Outside of any transaction. */
   async refresh(ids: Iterable<number>): Promise<void> {
     if (this.isIdle) return
-    const limited = [...new Set(ids)].filter((id) => isLimited(this.#deps.limits.of(id)))
-    if (limited.every((id) => !this.#isOld(id))) return
-    // One after the other: whoever comes meanwhile mostly finds that it has been done.
-    const mine = this.#measuring.then(() => this.#measure(limited.filter((id) => this.#isOld(id))))
-    this.#measuring = mine.catch(() => {})
-    await mine
+    const old = [...new Set(ids)].filter((id) => isLimited(this.#deps.limits.of(id)) && this.#isOld(id))
+    const fresh = old.filter((id) => !this.#measuring.has(id))
+    if (fresh.length > 0) this.#begin(fresh)
+    // Whoever comes while a place is being measured waits for that, and nobody waits for places that are not his.
+    await Promise.all(new Set(old.map((id) => this.#measuring.get(id))))
   }
 
   /** Throws if one of the places may not have so many more; counts nothing. */
@@ -122,8 +121,14 @@ export class Gauge {
     return known === undefined || this.#deps.clock.now() >= known.measureAgainAt
   }
 
+  #begin(ids: readonly number[]): void {
+    const measuring = this.#measure(ids).finally(() => {
+      for (const id of ids) this.#measuring.delete(id)
+    })
+    for (const id of ids) this.#measuring.set(id, measuring)
+  }
+
   async #measure(ids: readonly number[]): Promise<void> {
-    if (ids.length === 0) return
     const { clock, limits, measure } = this.#deps
     const began = clock.now()
     const readings = await measure(ids.map((id) => ({ id, limits: limits.of(id) })))
