@@ -250,11 +250,12 @@ export class Claimer implements Step {
       firstWaiting,
     })
     if (isHeld) this.#isHeld = true
-    const onward = claimed.filter((run) => this.#goesOn(FIRST_LEVEL[delivery] + run.priority, run.turn))
+    const last = lastTurns(claimed)
+    let goesOn = false
+    for (const [priority, turn] of last) if (this.#goesOn(FIRST_LEVEL[delivery] + priority, turn)) goesOn = true
     // All of these went before what had been leased: there may be more such.
-    if (mayBeMore && claimed.length > 0 && onward.length === 0) this.#overtaking[delivery] += SMALL_CLAIM
-    const handled = reached ?? claimed.map(({ priority, turn }) => [priority, turn] as const)
-    for (const [priority, turn] of handled) this.#raise(FIRST_LEVEL[delivery] + priority, turn)
+    if (mayBeMore && claimed.length > 0 && !goesOn) this.#overtaking[delivery] += SMALL_CLAIM
+    for (const [priority, turn] of reached ?? last) this.#raise(FIRST_LEVEL[delivery] + priority, turn)
     return mayBeMore
   }
 
@@ -275,4 +276,11 @@ export class Claimer implements Step {
     this.#leasedUpTo.set(level, turn)
     return true
   }
+}
+
+/** By priority; a claim of thousands has few. */
+function lastTurns(claimed: readonly Claimed[]): Map<number, number> {
+  const last = new Map<number, number>()
+  for (const { priority, turn } of claimed) if (turn > (last.get(priority) ?? LOWEST_TURN)) last.set(priority, turn)
+  return last
 }
