@@ -1,4 +1,5 @@
 import { RUN_STATE } from '../job/states.ts'
+import { isConnectionLost } from '../store/database.ts'
 import type { Gauge, Wanted } from '../tenants/gauge.ts'
 import type { Prepared } from './put-prepared.ts'
 
@@ -27,10 +28,17 @@ export class Room {
     return this.#sides.every(({ gauge }) => gauge.isIdle)
   }
 
-  /** Measures what has limits, where that was not done a moment ago. Before `admit`, outside of any transaction. */
+  /**
+   * Measures what has limits, where that was not done a moment ago. Before `admit`, outside of any transaction. While the database
+   * is away nobody is refused for what is not known: the create itself waits until it is back, or says that it is away.
+   */
   async measure(prepared: readonly Prepared[]): Promise<void> {
-    for (const { gauge, placeOf } of this.#sides)
-      if (!gauge.isIdle) await gauge.refresh(prepared.map((item) => placeOf(item).id))
+    try {
+      for (const { gauge, placeOf } of this.#sides)
+        if (!gauge.isIdle) await gauge.refresh(prepared.map((item) => placeOf(item).id))
+    } catch (error) {
+      if (!isConnectionLost(error)) throw error
+    }
   }
 
   /**

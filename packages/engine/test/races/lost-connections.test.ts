@@ -185,3 +185,18 @@ test('a create whose connection is lost within its transaction does not meet its
   expect(await creating).toMatchObject({ deduplicated: false })
   expect(await t.query('select from runs')).toHaveLength(1)
 })
+
+test('a create whose measure of the queue was lost is not refused for that, and the limit still holds', async () => {
+  const t = await setupBehindProxy()
+  await t.node.jobs.create(WORK)
+  await t.query('update queues set max_depth = 3')
+  await t.node.engine.pulse.runOnce()
+  const lost = t.proxy.lose('measure_queues', 'answered')
+  const creating = t.node.jobs.create(WORK)
+  await lost
+  t.proxy.goOn()
+  const { jobId } = await creating
+  expect(await t.query('select from specs where job_id = $1', [jobId])).toHaveLength(1)
+  await t.node.jobs.create(WORK)
+  await expect(t.node.jobs.create(WORK)).rejects.toMatchObject({ code: 'queue_full' })
+})
