@@ -33,11 +33,11 @@ export class Room {
    * is away nobody is refused for what is not known: the create itself waits until it is back, or says that it is away.
    */
   async measure(prepared: readonly Prepared[]): Promise<void> {
-    try {
-      for (const { gauge, placeOf } of this.#sides)
-        if (!gauge.isIdle) await gauge.refresh(prepared.map((item) => placeOf(item).id))
-    } catch (error) {
-      if (!isConnectionLost(error)) throw error
+    for (const { gauge, placeOf } of this.#sides) {
+      if (gauge.isIdle) continue
+      await gauge.refresh(prepared.map((item) => placeOf(item).id)).catch((error: unknown) => {
+        if (!isConnectionLost(error)) throw error
+      })
     }
   }
 

@@ -65,3 +65,17 @@ test('a measure that fails is told to whoever waits for it, and made again', asy
   asked[1]?.answer(0)
   await again
 })
+
+test('what was found before a measure that failed refuses nobody', async () => {
+  const { gauge, asked, clock } = setup()
+  const wanted = [{ id: 1, name: 'one', jobs: 1, due: 1 }]
+  const first = gauge.refresh([1])
+  asked[0]?.answer(10)
+  await first
+  expect(() => gauge.mustHaveRoom(wanted)).toThrow('10 runs wait')
+  clock.advance(60_000)
+  const second = gauge.refresh([1])
+  asked[1]?.fail()
+  await expect(second).rejects.toThrow('away')
+  gauge.mustHaveRoom(wanted)
+})

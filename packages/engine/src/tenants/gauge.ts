@@ -122,9 +122,15 @@ export class Gauge {
   }
 
   #begin(ids: readonly number[]): void {
-    const measuring = this.#measure(ids).finally(() => {
-      for (const id of ids) this.#measuring.delete(id)
-    })
+    const measuring = this.#measure(ids)
+      .catch((error: unknown) => {
+        // What was found before is too old to refuse anybody.
+        for (const id of ids) this.#measures.delete(id)
+        throw error
+      })
+      .finally(() => {
+        for (const id of ids) this.#measuring.delete(id)
+      })
     for (const id of ids) this.#measuring.set(id, measuring)
   }
 
@@ -134,9 +140,12 @@ export class Gauge {
     const readings = await measure(ids.map((id) => ({ id, limits: limits.of(id) })))
     const now = clock.now()
     const measureAgainAt = began + Math.max(MEASURE_EVERY_MS, SHARE_OF_TIME * (now - began))
-    if (this.#measures.size + readings.length > MAX_REMEMBERED) this.#measures.clear()
     for (const reading of readings) {
       const before = this.#measures.get(reading.id)
+      // Deleted first, so that the first one is the one that was measured longest ago.
+      this.#measures.delete(reading.id)
+      const [oldest] = this.#measures.size < MAX_REMEMBERED ? [] : this.#measures.keys()
+      if (oldest !== undefined) this.#measures.delete(oldest)
       const left = before ? before.depth + before.admitted - reading.depth : 0
       const leavingPerSecond = before ? Math.max(0, (left * 1_000) / Math.max(1, now - before.measuredAt)) : 0
       this.#measures.set(reading.id, { ...reading, measuredAt: now, measureAgainAt, admitted: 0, leavingPerSecond })
