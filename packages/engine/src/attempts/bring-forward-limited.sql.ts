@@ -1,6 +1,5 @@
 import { FAILURE_CLASS } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { placePutAside, setDueOfPlaced } from './put-aside.sql.ts'
@@ -43,7 +42,7 @@ export async function bringLimitedForward(
   { dueAfter, from, spacingMs }: { dueAfter: Instant; from: Instant; spacingMs: number },
 ): Promise<{ shard: number; dueAt: Instant }[]> {
   const rows = await db.query<[number, Instant]>(BRING_FORWARD, [
-    numbers(shards),
+    shards,
     tenantId,
     by === 'any' ? rateError(origin) : null,
     startOfSlots(origin),

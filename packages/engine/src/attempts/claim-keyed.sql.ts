@@ -3,7 +3,7 @@ import type { Rate } from '../concurrency/gcra.ts'
 import { limitsOf } from '../concurrency/shared-limits.sql.ts'
 import { LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -189,20 +189,13 @@ export async function pickKeyed(
   const [only] = levels
   const rows =
     levels.length === 1 && only
-      ? await tx.query<PickedRow>(PICK, [
-          queueId,
-          only.priority,
-          only.watermark,
-          limit,
-          numbers(exceptKeys),
-          isQueueHeld,
-        ])
+      ? await tx.query<PickedRow>(PICK, [queueId, only.priority, only.watermark, limit, exceptKeys, isQueueHeld])
       : await tx.query<PickedRow>(PICK_LEVELS, [
           queueId,
-          numbers(levels.map((level) => level.priority)),
-          numbers(levels.map((level) => level.watermark)),
+          levels.map((level) => level.priority),
+          levels.map((level) => level.watermark),
           limit,
-          numbers(exceptKeys),
+          exceptKeys,
           isQueueHeld,
         ])
   const runs = rows.map(pickedOf)
@@ -221,9 +214,9 @@ const pickedOf = (row: PickedRow): PickedRun => ({
   priority: row[7],
 })
 
-const refArrays = (keys: readonly KeyRef[]): string[] => [
-  numbers(keys.map(({ shard }) => shard)),
-  numbers(keys.map(({ key }) => key)),
+const refArrays = (keys: readonly KeyRef[]): ArrayValues[] => [
+  keys.map(({ shard }) => shard),
+  keys.map(({ key }) => key),
 ]
 
 /** Those of the keys that nobody else holds; each in order, so that two who insert missing ones do not wait for each other. */
@@ -252,13 +245,13 @@ export async function countKeys(
 ): Promise<CountedKey[]> {
   const rows = await tx.query<[number, number, Instant | null, Instant | null]>(COUNT, [
     ...refArrays(keys),
-    numbers(keys.map(({ maxRunning }) => maxRunning)),
-    numbers(wanted),
+    keys.map(({ maxRunning }) => maxRunning),
+    wanted,
   ])
   return rows.map(([leased, asked, oldestLimited, oldest]) => ({ leased, asked, oldestLimited, oldest }))
 }
 
-const tids = (runs: readonly PickedRun[]): string => `{${runs.map(({ ctid }) => `"${ctid}"`).join(',')}}`
+const tids = (runs: readonly PickedRun[]): ArrayValues => runs.map(({ ctid }) => ctid)
 
 export type KeyedRow = [...ClaimedRow, limitKey: string, delivery: number, holder: string]
 
@@ -272,8 +265,8 @@ export function leaseKeyed(
   const taken = places.slice(0, lease.length)
   return tx.query<KeyedRow>(LEASE, [
     tids(lease),
-    numbers(taken.map(({ holder }) => holder)),
-    instants(taken.map(({ leaseUntil }) => leaseUntil)),
+    taken.map(({ holder }) => holder),
+    taken.map(({ leaseUntil }) => leaseUntil),
     now,
     tids(limited),
   ])
@@ -295,7 +288,7 @@ export async function askOldest(
   keys: readonly (KeyRef & { count: number })[],
   graceUntil: Instant,
 ): Promise<Asked[]> {
-  const counts = numbers(keys.map(({ count }) => count))
+  const counts = keys.map(({ count }) => count)
   const rows = await tx.query<[string, Instant, string]>(ASK, [...refArrays(keys), counts, graceUntil])
   return rows.map(([jobId, nominalAt, key]) => ({ jobId, nominalAt, key }))
 }
@@ -305,7 +298,7 @@ export async function chargeKeys(
   keys: readonly (KeyRef & { rateAt: number })[],
   now: Instant,
 ): Promise<void> {
-  await tx.execute(CHARGE, [...refArrays(keys), numbers(keys.map(({ rateAt }) => rateAt)), now])
+  await tx.execute(CHARGE, [...refArrays(keys), keys.map(({ rateAt }) => rateAt), now])
 }
 
 /** By job, where it is not 1. */
@@ -314,8 +307,8 @@ export async function readCosts(
   runs: readonly { shard: number; jobId: string }[],
 ): Promise<Map<string, number>> {
   const rows = await tx.query<[string, string | null]>(COSTS, [
-    numbers(runs.map(({ shard }) => shard)),
-    ids(runs.map(({ jobId }) => jobId)),
+    runs.map(({ shard }) => shard),
+    runs.map(({ jobId }) => jobId),
   ])
   return new Map(rows.flatMap(([jobId, cost]) => (cost === null ? [] : [[jobId, Number(cost)] as const])))
 }

@@ -1,6 +1,5 @@
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import {
@@ -90,8 +89,8 @@ async function share(
   { queueId, now, levels, delivery, places }: SharedClaim,
   statements: (typeof SHARE)[Delivery],
 ): Promise<Claimed[]> {
-  const holders = numbers(places.map((place) => place.holder))
-  const untils = instants(places.map((place) => place.leaseUntil))
+  const holders = places.map((place) => place.holder)
+  const untils = places.map((place) => place.leaseUntil)
   const rows = await db.query<[...ClaimedRow, string]>(
     ...forLevels(levels, statements, [queueId, holders, now, untils], places.length),
   )

@@ -4,7 +4,6 @@ import type { Lease } from '../leases/lease.ts'
 import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
 import { packedIn, Receipt } from '../leases/receipt.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
@@ -179,8 +178,8 @@ export function forLevels(
 ): [Statement, unknown[]] {
   const [only] = levels
   if (levels.length === 1 && only) return [statements.one, [...terms, only.priority, only.watermark, limit]]
-  const priorities = numbers(levels.map((level) => level.priority))
-  const watermarks = numbers(levels.map((level) => level.watermark))
+  const priorities = levels.map((level) => level.priority)
+  const watermarks = levels.map((level) => level.watermark)
   return [statements.several, [...terms, priorities, watermarks, limit]]
 }
 

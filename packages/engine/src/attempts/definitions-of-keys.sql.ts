@@ -1,4 +1,3 @@
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -30,8 +29,8 @@ export async function newestJobsOfKeys(
   keys: readonly { shard: number; key: string }[],
 ): Promise<JobOfKey[]> {
   const rows = await tx.query<[number, string, string]>(NEWEST, [
-    numbers(keys.map(({ shard }) => shard)),
-    numbers(keys.map(({ key }) => key)),
+    keys.map(({ shard }) => shard),
+    keys.map(({ key }) => key),
   ])
   return rows.map(([shard, jobId, key]) => ({ shard, jobId, key }))
 }
@@ -42,8 +41,8 @@ export async function definitionsOfKeys(
   runs: readonly { shard: number; jobId: string }[],
 ): Promise<Map<string, { tenantId: number; definition: string }>> {
   const rows = await tx.query<[string, number | null, string | null]>(READ, [
-    numbers(runs.map(({ shard }) => shard)),
-    ids(runs.map(({ jobId }) => jobId)),
+    runs.map(({ shard }) => shard),
+    runs.map(({ jobId }) => jobId),
   ])
   return new Map(
     rows.flatMap(([jobId, tenantId, definition]) =>

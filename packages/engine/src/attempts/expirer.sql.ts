@@ -3,7 +3,6 @@ import { CAUSE, FAILURE_CLASS, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { type Piece, Rounds } from '../runtime/rounds.ts'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -87,7 +86,7 @@ export class Expirer implements Step {
 
   async #expire({ shards, after, perShard }: Piece): Promise<{ ended: number; goOn: Map<number, string> }> {
     const { db, clock, onGone } = this.#deps
-    const values = [numbers(shards), ids(after), perShard, clock.now(), MAX_ENDED]
+    const values = [shards, after, perShard, clock.now(), MAX_ENDED]
     const rows = await db.query<[string, boolean]>(EXPIRE, values)
     const gone = rows.filter(([, isGone]) => isGone).map(([jobId]) => jobId)
     for (const jobId of new Set(gone)) onGone(jobId)

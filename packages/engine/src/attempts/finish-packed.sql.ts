@@ -1,7 +1,7 @@
 import { OUTCOME } from '../job/states.ts'
 import type { PackedLease } from '../leases/lease.ts'
 import { packedArrays } from '../leases/receipts.sql.ts'
-import { numbers } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Answered, answers, type Finish, type Succeeded, times } from './finish.sql.ts'
@@ -20,8 +20,10 @@ const SUCCEED_PACKED = statement(
      outcome, cause, counted, final)
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), h.leased_at, to_timestamp(u.started_at / 1000),
      to_timestamp(u.finished_at / 1000), h.holder, u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, u.shard, ${OUTCOME.succeeded}, u.cause, true, true
-   from unnest($2::bigint[], $3::int[], $4::int[], $5::smallint[], $6::uuid[], $7::float8[], $8::float8[], $9::int[], $10::smallint[], $11::float8[], $12::float8[])
-     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, job_version, cause, started_at, finished_at)
+   from (
+     select unnest($2::bigint[]) as holder, unnest($3::int[]) as tenant_id, unnest($4::int[]) as queue_id, unnest($5::smallint[]) as shard,
+       unnest($6::uuid[]) as job_id, unnest($7::float8[]) as nominal_at, unnest($8::float8[]) as due_at, unnest($9::int[]) as job_version,
+       unnest($10::smallint[]) as cause, unnest($11::float8[]) as started_at, unnest($12::float8[]) as finished_at) u
    join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id`,
 )
 const ANSWERED_PACKED = statement(
@@ -32,18 +34,20 @@ const ANSWERED_PACKED = statement(
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), h.leased_at, to_timestamp(u.started_at / 1000),
      to_timestamp(u.finished_at / 1000), h.holder, u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, u.shard, ${OUTCOME.succeeded}, u.status_code,
      u.cause, true, true, u.response::json
-   from unnest($2::bigint[], $3::int[], $4::int[], $5::smallint[], $6::uuid[], $7::float8[], $8::float8[], $9::int[], $10::smallint[], $11::float8[], $12::float8[],
-       $13::smallint[], string_to_array($14::text, chr(30)))
-     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, job_version, cause, started_at, finished_at, status_code, response)
+   from (
+     select unnest($2::bigint[]) as holder, unnest($3::int[]) as tenant_id, unnest($4::int[]) as queue_id, unnest($5::smallint[]) as shard,
+       unnest($6::uuid[]) as job_id, unnest($7::float8[]) as nominal_at, unnest($8::float8[]) as due_at, unnest($9::int[]) as job_version,
+       unnest($10::smallint[]) as cause, unnest($11::float8[]) as started_at, unnest($12::float8[]) as finished_at,
+       unnest($13::smallint[]) as status_code, unnest(string_to_array($14::text, chr(30))) as response) u
    join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id`,
 )
 
-const arraysOf = (items: readonly Finish[]): string[] => {
+const arraysOf = (items: readonly Finish[]): ArrayValues[] => {
   const leases = items.map((item) => item.fence as PackedLease)
   return [
     ...packedArrays(leases),
-    numbers(leases.map((lease) => lease.jobVersion)),
-    numbers(leases.map((lease) => lease.packed.cause)),
+    leases.map((lease) => lease.jobVersion),
+    leases.map((lease) => lease.packed.cause),
     ...times(items),
   ]
 }

@@ -2,7 +2,7 @@ import { FAILURE_CLASS, OUTCOME, RUN_STATE } from '../job/states.ts'
 import { fenceArrays } from '../leases/heartbeat.sql.ts'
 import type { Fence } from '../leases/lease.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { booleans, instants, numbers, texts } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -25,8 +25,8 @@ const HOW_MANY = 'select (select count(*)::int from gone), (select count(*)::int
 const SUCCEED = statement(
   'finish_succeeded',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[])
-       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at)
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
+       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at
    ), held as (
      select r.ctid, u.started_at, u.finished_at
      from u cross join lateral (
@@ -50,9 +50,9 @@ const SUCCEED = statement(
 const ANSWERED = statement(
   'finish_answered',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[], $8::smallint[],
-       string_to_array($9::text, chr(30)))
-       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, status_code, response)
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
+       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at,
+       unnest($8::smallint[]) as status_code, unnest(string_to_array($9::text, chr(30))) as response
    ), held as (
      select r.ctid, u.started_at, u.finished_at, u.status_code, u.response
      from u cross join lateral (
@@ -76,9 +76,10 @@ const ANSWERED = statement(
 const END = statement(
   'finish_final',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[], $8::smallint[], $9::smallint[],
-       $10::smallint[], $11::text[], $12::text[], $13::text[], $14::float8[])
-       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, response, result, lease_until)
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
+       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at,
+       unnest($8::smallint[]) as outcome, unnest($9::smallint[]) as failure_class, unnest($10::smallint[]) as status_code,
+       unnest($11::text[]) as error, unnest($12::text[]) as response, unnest($13::text[]) as result, unnest($14::float8[]) as lease_until
    ), held as (
      select r.ctid, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response, u.result
      from u cross join lateral (
@@ -113,10 +114,11 @@ const END = statement(
 const AGAIN = statement(
   'finish_again',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[], $7::float8[], $8::smallint[], $9::smallint[],
-       $10::smallint[], $11::text[], $12::text[], $13::boolean[], $14::float8[], $15::bigint[], $16::float8[])
-       as u (shard, job_id, nominal_at, attempt, holder, started_at, finished_at, outcome, failure_class, status_code, error, response, counted, next_due,
-         turn, lease_until)
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
+       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at,
+       unnest($8::smallint[]) as outcome, unnest($9::smallint[]) as failure_class, unnest($10::smallint[]) as status_code,
+       unnest($11::text[]) as error, unnest($12::text[]) as response, unnest($13::boolean[]) as counted, unnest($14::float8[]) as next_due,
+       unnest($15::bigint[]) as turn, unnest($16::float8[]) as lease_until
    ), held as (
      select r.ctid, r.due_at, r.leased_at, r.holder, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response,
        u.counted, u.next_due, u.turn
@@ -201,18 +203,18 @@ const outcomeOf = (finish: Finish): number =>
   finish.kind === 'succeeded' || finish.kind === 'answered' ? OUTCOME.succeeded : finish.outcome
 
 const fencesOf = (items: readonly Finish[]): Fence[] => items.map((item) => item.fence)
-export const times = (items: readonly Finish[]): string[] => [
-  instants(items.map((item) => item.startedAt)),
-  instants(items.map((item) => item.finishedAt)),
+export const times = (items: readonly Finish[]): ArrayValues[] => [
+  items.map((item) => item.startedAt),
+  items.map((item) => item.finishedAt),
 ]
-const classes = (items: readonly (Ended | GoesOn)[]): string[] => [
-  numbers(items.map((item) => item.outcome)),
-  numbers(items.map((item) => (item.failureClass === null ? null : FAILURE_CLASS[item.failureClass]))),
-  numbers(items.map((item) => item.statusCode)),
-  texts(items.map((item) => item.error)),
-  texts(items.map((item) => item.response ?? null)),
+const classes = (items: readonly (Ended | GoesOn)[]): ArrayValues[] => [
+  items.map((item) => item.outcome),
+  items.map((item) => (item.failureClass === null ? null : FAILURE_CLASS[item.failureClass])),
+  items.map((item) => item.statusCode),
+  items.map((item) => item.error),
+  items.map((item) => item.response ?? null),
 ]
-const leaseUntils = (items: readonly Finish[]): string => instants(items.map((item) => item.leaseUntil ?? null))
+const leaseUntils = (items: readonly Finish[]): ArrayValues => items.map((item) => item.leaseUntil ?? null)
 
 /** How many ended, and how many of those somebody waits for. */
 export interface Ends {
@@ -236,8 +238,8 @@ export function finishAnswered(db: Queryable, items: readonly Answered[]): Promi
 
 /** What JSON never holds separates them: escaping a thousand answers costs more than storing them. */
 const SEPARATOR = '\x1e'
-export const answers = (items: readonly Answered[]): string[] => [
-  numbers(items.map((item) => item.statusCode)),
+export const answers = (items: readonly Answered[]): [codes: ArrayValues, responses: string] => [
+  items.map((item) => item.statusCode),
   items.map((item) => item.response).join(SEPARATOR),
 ]
 
@@ -246,7 +248,7 @@ export function finishEnded(db: Queryable, items: readonly Ended[]): Promise<End
     ...fenceArrays(fencesOf(items)),
     ...times(items),
     ...classes(items),
-    texts(items.map((item) => item.result)),
+    items.map((item) => item.result),
     leaseUntils(items),
   ])
 }
@@ -256,15 +258,15 @@ export function finishGoesOn(db: Queryable, items: readonly GoesOn[]): Promise<n
     ...fenceArrays(fencesOf(items)),
     ...times(items),
     ...classes(items),
-    booleans(items.map((item) => item.counted)),
-    instants(items.map((item) => item.nextDueAt)),
-    numbers(items.map((item) => item.turn)),
+    items.map((item) => item.counted),
+    items.map((item) => item.nextDueAt),
+    items.map((item) => item.turn),
     leaseUntils(items),
   ])
 }
 
 /** Those of the items that history knows to have ended just so: asked when the answer to a finish was lost. */
 export async function lookAtAttempts<Item extends Finish>(db: Queryable, items: readonly Item[]): Promise<Set<Item>> {
-  const values = [...fenceArrays(fencesOf(items)), numbers(items.map(outcomeOf))]
+  const values = [...fenceArrays(fencesOf(items)), items.map(outcomeOf)]
   return new Set((await db.query<[number]>(LOOK, values)).map(([place]) => items[place - 1] as Item))
 }

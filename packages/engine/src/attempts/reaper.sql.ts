@@ -7,7 +7,6 @@ import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Finish } from './finish.sql.ts'
@@ -85,7 +84,7 @@ export class Reaper {
 
   async #reapBatch(shards: readonly number[], databaseNow: Instant): Promise<{ found: number; ended: number }> {
     const { db, definitions, finisher, wakeups } = this.#deps
-    const rows = await db.query<Row>(EXPIRED, [numbers(shards), databaseNow, MAX_BATCH])
+    const rows = await db.query<Row>(EXPIRED, [shards, databaseNow, MAX_BATCH])
     if (rows.length === 0) return { found: 0, ended: 0 }
     const known = await definitions.of(
       rows.map((row) => ({ shard: row[0], jobId: row[1], jobVersion: row[5], oneOff: row[11] })),

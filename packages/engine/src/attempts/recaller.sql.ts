@@ -2,7 +2,6 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { PAUSE_KIND, type PauseMark, pauseError } from '../shards/paused.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { placePutAside, setDueOfPlaced } from './put-aside.sql.ts'
@@ -39,12 +38,12 @@ interface RecallerDeps {
  */
 export class Recaller implements Step {
   readonly #deps: RecallerDeps
-  readonly #shards: string
+  readonly #shards: readonly number[]
   #ended: readonly PauseMark[] = []
 
   constructor(deps: RecallerDeps) {
     this.#deps = deps
-    this.#shards = numbers(Array.from({ length: deps.shards }, (_, shard) => shard))
+    this.#shards = Array.from({ length: deps.shards }, (_, shard) => shard)
   }
 
   /** Answers whether there is something to do. */

@@ -1,7 +1,6 @@
 import type { Definition } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -53,9 +52,9 @@ export async function putRunPayload(
 /** The JSON of each run that has a payload of its own, in the order of the runs. */
 export async function readRunPayloads(db: Queryable, runs: readonly RunRef[]): Promise<(string | null)[]> {
   const rows = await db.query<[string, Instant, string]>(READ, [
-    numbers(runs.map(({ jobId }) => shardOfJob(jobId))),
-    ids(runs.map(({ jobId }) => jobId)),
-    instants(runs.map(({ nominalAt }) => nominalAt)),
+    runs.map(({ jobId }) => shardOfJob(jobId)),
+    runs.map(({ jobId }) => jobId),
+    runs.map(({ nominalAt }) => nominalAt),
   ])
   const found = new Map(rows.map(([jobId, nominalAt, json]) => [keyOf({ jobId, nominalAt }), json]))
   return runs.map((run) => found.get(keyOf(run)) ?? null)

@@ -1,7 +1,6 @@
 import { OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Backfill } from './backfill.ts'
@@ -36,7 +35,7 @@ const BACKFILL_OF = statement(
 
 export async function putBackfillRuns(tx: Queryable, backfill: Backfill, nominalTimes: readonly Instant[]) {
   const { shard, jobId, id, tenantId } = backfill
-  if (nominalTimes.length > 0) await tx.query(PUT, [shard, jobId, id, tenantId, instants(nominalTimes)])
+  if (nominalTimes.length > 0) await tx.query(PUT, [shard, jobId, id, tenantId, nominalTimes])
 }
 
 export interface OpenRun {
@@ -56,12 +55,7 @@ export async function readOpenRuns(tx: Queryable, { shard, id, createdAt }: Back
 export async function settleRuns(tx: Queryable, backfill: Backfill, over: readonly OpenRun[]): Promise<Backfill> {
   if (over.length === 0) return backfill
   const outcomes = over.map(({ outcome }) => outcome ?? OUTCOME.canceled)
-  await tx.query(SETTLE, [
-    backfill.shard,
-    backfill.jobId,
-    instants(over.map(({ nominalAt }) => nominalAt)),
-    numbers(outcomes),
-  ])
+  await tx.query(SETTLE, [backfill.shard, backfill.jobId, over.map(({ nominalAt }) => nominalAt), outcomes])
   const counts = { ...backfill.counts }
   for (const outcome of outcomes) {
     if (outcome === OUTCOME.succeeded) counts.succeeded++

@@ -2,7 +2,6 @@ import { JOB_STATUS } from '../intake/job-row.sql.ts'
 import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
 import { OVERLAP } from '../job/states.ts'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { BACKFILL_STATUS } from './backfill.ts'
@@ -48,6 +47,6 @@ export interface BackfilledJob {
 /** Those of the jobs that have open backfills, and whether something can be done for them. */
 export async function lookAtJobs(db: Queryable, jobIds: readonly string[]): Promise<BackfilledJob[]> {
   if (jobIds.length === 0) return []
-  const rows = await db.query<[string, boolean]>(LOOK, [numbers(jobIds.map(shardOfJob)), ids(jobIds)])
+  const rows = await db.query<[string, boolean]>(LOOK, [jobIds.map(shardOfJob), jobIds])
   return rows.map(([jobId, hasWork]) => ({ jobId, hasWork }))
 }

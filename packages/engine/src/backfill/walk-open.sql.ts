@@ -1,4 +1,3 @@
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -25,7 +24,7 @@ export class OpenWalk {
     const list = [...shards]
     const limit = Math.ceil(STEP / list.length)
     const after = list.map((shard) => this.#after.get(shard) ?? BEFORE_ALL)
-    const rows = await db.query<[number, string]>(READ, [numbers(list), ids(after), limit])
+    const rows = await db.query<[number, string]>(READ, [list, after, limit])
     const found = new Map<number, string[]>()
     for (const [shard, jobId] of rows) found.set(shard, [...(found.get(shard) ?? []), jobId])
     // A shard with fewer has come to its end, and begins anew; so does one that was given away and came back.

@@ -1,6 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
 import { pause } from '../runtime/pause.ts'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type LimitRef, openLimit } from './shared-limits.sql.ts'
@@ -29,7 +28,7 @@ const LOOK_AGAIN_MS = 5
  */
 export async function openWhenKnown(db: Database, clock: Clock, ref: LimitRef): Promise<void> {
   const unaware = await db.query<[number, string]>(UNDER_WAY, [db.schema])
-  const values = [numbers(unaware.map(([pid]) => pid)), ids(unaware.map(([, began]) => began))]
+  const values = [unaware.map(([pid]) => pid), unaware.map(([, began]) => began)]
   for (let waitedMs = 0; unaware.length > 0 && waitedMs < UNAWARE_MS; waitedMs += LOOK_AGAIN_MS) {
     if ((await db.query(STILL, values)).length === 0) break
     await pause(LOOK_AGAIN_MS)

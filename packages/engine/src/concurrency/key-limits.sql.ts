@@ -2,7 +2,6 @@ import type { Definition } from '../job/definition.ts'
 import { limitKeyOf, limitNameOf } from '../job/flow-keys.ts'
 import { LIMIT_KIND } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { booleans, numbers, texts } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { ON_LIMIT } from './admission.ts'
@@ -128,17 +127,17 @@ export function keyLimitOf(
 function valuesOf(limits: readonly KeyLimit[], now: Instant): unknown[] {
   const last = [...new Map(limits.map((limit) => [limit.key, limit])).values()].sort(byKey)
   return [
-    numbers(last.map(({ shard }) => shard)),
-    numbers(last.map(({ key }) => key)),
-    numbers(last.map(({ tenantId }) => tenantId)),
-    texts(last.map(({ name }) => name)),
-    booleans(last.map(({ slots }) => slots !== undefined)),
-    numbers(last.map(({ slots }) => slots?.maxRunning ?? null)),
-    numbers(last.map(({ slots }) => slots?.onLimit ?? ON_LIMIT.wait)),
-    booleans(last.map(({ rate }) => rate !== undefined)),
-    numbers(last.map(({ rate }) => rate?.limit ?? null)),
-    numbers(last.map(({ rate }) => rate?.periodMs ?? null)),
-    numbers(last.map(({ rate }) => rate?.burst ?? null)),
+    last.map(({ shard }) => shard),
+    last.map(({ key }) => key),
+    last.map(({ tenantId }) => tenantId),
+    last.map(({ name }) => name),
+    last.map(({ slots }) => slots !== undefined),
+    last.map(({ slots }) => slots?.maxRunning ?? null),
+    last.map(({ slots }) => slots?.onLimit ?? ON_LIMIT.wait),
+    last.map(({ rate }) => rate !== undefined),
+    last.map(({ rate }) => rate?.limit ?? null),
+    last.map(({ rate }) => rate?.periodMs ?? null),
+    last.map(({ rate }) => rate?.burst ?? null),
     now,
   ]
 }
@@ -162,7 +161,7 @@ export async function existingKeys(
   tx: Queryable,
   keys: readonly { shard: number; key: string }[],
 ): Promise<Set<string>> {
-  const values = [numbers(keys.map(({ shard }) => shard)), numbers(keys.map(({ key }) => key))]
+  const values = [keys.map(({ shard }) => shard), keys.map(({ key }) => key)]
   return new Set((await tx.query<[string]>(EXISTING, values)).flat())
 }
 
@@ -192,7 +191,7 @@ export async function purgeKeyLimits(
     rows.filter(([, , isShared]) => isShared),
   )
   const unused = rows.filter(([, key]) => !awaited.has(key))
-  await tx.execute(PURGE, [numbers(unused.map(([shard]) => shard)), numbers(unused.map(([, key]) => key))])
+  await tx.execute(PURGE, [unused.map(([shard]) => shard), unused.map(([, key]) => key)])
   const last = rows.at(-1)
   return rows.length < limit || last === undefined ? null : { shard: last[0], key: last[1] }
 }
@@ -200,6 +199,6 @@ export async function purgeKeyLimits(
 async function awaitedKeys(tx: Queryable, rows: readonly (readonly [number, string, boolean])[]): Promise<Set<string>> {
   if (rows.length === 0) return new Set()
   const shards = [...new Set(rows.map(([shard]) => shard))]
-  const found = await tx.query<[string]>(AWAITED, [numbers(shards), numbers(rows.map(([, key]) => key))])
+  const found = await tx.query<[string]>(AWAITED, [shards, rows.map(([, key]) => key)])
   return new Set(found.flat())
 }

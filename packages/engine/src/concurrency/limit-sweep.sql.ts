@@ -2,7 +2,6 @@ import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { type Piece, Rounds } from '../runtime/rounds.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { AHEAD_MS } from './space-limited.sql.ts'
@@ -81,7 +80,7 @@ export class LimitSweep implements Step {
 
   async #sweep({ shards, after, perShard }: Piece): Promise<Map<number, string>> {
     const { db, clock, look } = this.#deps
-    const values = [numbers(shards), numbers(after), perShard, clock.now()]
+    const values = [shards, after, perShard, clock.now()]
     const rows = await db.query<[number, string, boolean, boolean]>(SWEEP, values)
     for (const [shard, key, , isFree] of rows) if (isFree) look(shard, key)
     return new Map(rows.filter(([, , isLast]) => isLast).map(([shard, key]) => [shard, key]))

@@ -1,5 +1,4 @@
 import { LIMIT_KIND } from '../job/states.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Limits, limitsOf } from './shared-limits.sql.ts'
@@ -35,7 +34,7 @@ const originOf = ([origin, ...columns]: Row): OriginLimit => ({ origin, ...limit
 /** By tenant, the origins that it has limited. */
 export async function limitedOrigins(db: Queryable, tenantIds: readonly number[]): Promise<Map<number, Set<string>>> {
   const found = new Map(tenantIds.map((tenantId) => [tenantId, new Set<string>()]))
-  const rows = await db.query<[number, string]>(NAMES, [numbers(tenantIds)])
+  const rows = await db.query<[number, string]>(NAMES, [tenantIds])
   for (const [tenantId, origin] of rows) found.get(tenantId)?.add(origin)
   return found
 }

@@ -1,7 +1,6 @@
 import { hash64, shardOfKey } from '../job/ids.ts'
 import { LIMIT_KIND } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Rate } from './gcra.ts'
@@ -130,7 +129,7 @@ export async function removeLimit(tx: Queryable, ref: LimitRef): Promise<boolean
 
 /** By queue, the limits of those that have any. */
 export async function readQueueLimits(db: Queryable, queueIds: readonly number[]): Promise<Map<number, Limits>> {
-  const rows = await db.query<[string, ...Columns]>(OF_QUEUES, [numbers(queueIds)])
+  const rows = await db.query<[string, ...Columns]>(OF_QUEUES, [queueIds])
   return new Map(rows.map(([key, ...columns]) => [Number(key), limitsOf(columns)]))
 }
 

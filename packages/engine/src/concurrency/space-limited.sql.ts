@@ -1,6 +1,5 @@
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { instants, numbers } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Rate } from './gcra.ts'
@@ -68,10 +67,7 @@ export interface Spaced {
 export async function spaceLimited(db: Database, keys: readonly KeyRef[], now: Instant): Promise<Spaced> {
   return db.transaction(async (tx) => {
     type Row = [number, number | null, number, string, number, string, Instant, number]
-    const rows = await tx.query<Row>(LOCK, [
-      numbers(keys.map(({ shard }) => shard)),
-      numbers(keys.map(({ key }) => key)),
-    ])
+    const rows = await tx.query<Row>(LOCK, [keys.map(({ shard }) => shard), keys.map(({ key }) => key)])
     const held = new Set<KeyRef>()
     const spaced: Spaced = { waiting: [], again: [], held: [] }
     for (const [n, maxRunning, count, periodMs, burst, rateAt, usedAt, leased] of rows) {
@@ -101,8 +97,8 @@ async function spaceKey(
   const [first] = near
   const last = near.at(-1)
   if (first !== undefined && last !== undefined) {
-    const ctids = `{${runs.slice(0, near.length).map(([ctid]) => `"${ctid}"`)}}`
-    await tx.execute(SPACE, [shard, key, ctids, instants(near.map(Math.ceil)), Math.ceil(last)])
+    const ctids = runs.slice(0, near.length).map(([ctid]) => ctid)
+    await tx.execute(SPACE, [shard, key, ctids, near.map(Math.ceil), Math.ceil(last)])
     spaced.waiting.push({ shard, dueAt: Math.ceil(first) })
   }
   const next = times[near.length] ?? (runs.length === free ? last : undefined)

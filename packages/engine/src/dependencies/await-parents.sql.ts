@@ -3,7 +3,7 @@ import { OUTCOME } from '../job/states.ts'
 import { unpackRunsOfMany } from '../leases/receipts.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import type { End } from './outbox.sql.ts'
@@ -122,11 +122,11 @@ async function markRuns(tx: Queryable, jobIds: readonly string[], marked: Set<st
 
 async function readEnds(tx: Queryable, jobIds: readonly string[]): Promise<End[]> {
   if (jobIds.length === 0) return []
-  const since = instants(jobIds.map((jobId) => createdAtOf(jobId) - DAY_MS))
+  const since = jobIds.map((jobId) => createdAtOf(jobId) - DAY_MS)
   const rows = await tx.query<[string, Instant, number, number]>(ENDS, [...arraysOf(jobIds), since])
   return rows.map(([jobId, nominalAt, number, outcome]) => ({ jobId, nominalAt, number, outcome }))
 }
 
-const arraysOf = (jobIds: readonly string[]): string[] => [numbers(jobIds.map(shardOfJob)), ids(jobIds)]
+const arraysOf = (jobIds: readonly string[]): ArrayValues[] => [jobIds.map(shardOfJob), jobIds]
 
 const byPlace = (a: string, b: string): number => shardOfJob(a) - shardOfJob(b) || (a < b ? -1 : 1)

@@ -1,7 +1,6 @@
 import { isJobId, shardOfJob } from '../job/ids.ts'
 import { OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -82,7 +81,7 @@ export async function batchOfCall(
   { name, total }: Pick<NewBatch, 'name' | 'total'>,
 ): Promise<string | null> {
   if (jobIds.length === 0) return null
-  const batches = await tx.query<[string]>(OF_JOBS, [numbers(jobIds.map(shardOfJob)), ids(jobIds)])
+  const batches = await tx.query<[string]>(OF_JOBS, [jobIds.map(shardOfJob), jobIds])
   for (const id of batches.flat().sort()) {
     const batch = await getBatch(tx, null, id)
     if (batch?.name === name && batch.total === total) return id
@@ -110,12 +109,12 @@ export async function countInBatches(
   if (counts.size === 0) return 0
   const batches = [...counts].sort(([a], [b]) => shardOfJob(a) - shardOfJob(b) || (a < b ? -1 : 1))
   const [row] = await tx.query<[number]>(COUNT, [
-    numbers(batches.map(([id]) => shardOfJob(id))),
-    ids(batches.map(([id]) => id)),
-    numbers(batches.map(([, { succeeded }]) => succeeded)),
-    numbers(batches.map(([, { failed }]) => failed)),
-    numbers(batches.map(([, { canceled }]) => canceled)),
-    numbers(batches.map(([, { skipped }]) => skipped)),
+    batches.map(([id]) => shardOfJob(id)),
+    batches.map(([id]) => id),
+    batches.map(([, { succeeded }]) => succeeded),
+    batches.map(([, { failed }]) => failed),
+    batches.map(([, { canceled }]) => canceled),
+    batches.map(([, { skipped }]) => skipped),
     now,
   ])
   return row?.[0] ?? 0

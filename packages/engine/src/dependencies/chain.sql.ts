@@ -1,6 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -75,7 +74,7 @@ export async function stillComing<Time extends { jobId: string; nominalAt: Insta
   times: readonly Time[],
 ): Promise<Set<Time>> {
   if (times.length === 0) return new Set()
-  const values = [ids(times.map(({ jobId }) => jobId)), instants(times.map(({ nominalAt }) => nominalAt))]
+  const values = [times.map(({ jobId }) => jobId), times.map(({ nominalAt }) => nominalAt)]
   const rows = await tx.query<[number]>(COMING, values)
   return new Set(rows.map(([n]) => times[n - 1] as Time))
 }
@@ -94,7 +93,7 @@ export async function wasSkipped(tx: Queryable, jobId: string, nominalAt: Instan
 export async function holdChains(tx: Queryable, jobIds: Iterable<string>): Promise<Set<string>> {
   const placed = Array.from(jobIds, (jobId) => ({ jobId, shard: shardOfJob(jobId) }))
   placed.sort((a, b) => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1))
-  const values = [numbers(placed.map(({ shard }) => shard)), ids(placed.map(({ jobId }) => jobId))]
+  const values = [placed.map(({ shard }) => shard), placed.map(({ jobId }) => jobId)]
   const rows = await tx.query<[string, boolean]>(HOLD, values)
   return new Set(rows.flatMap(([jobId, isHeld]) => (isHeld ? [] : [jobId])))
 }

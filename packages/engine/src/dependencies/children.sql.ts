@@ -3,7 +3,7 @@ import { type OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { MadeReady } from '../ready/wake-waiting.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers, places, texts } from '../store/arrays.ts'
+import { type ArrayValues, places } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -76,8 +76,8 @@ export async function releaseChildren(
   now: Instant,
 ): Promise<MadeReady[]> {
   if (children.length === 0) return []
-  const shards = numbers(children.map(({ jobId }) => shardOfJob(jobId)))
-  const values = [shards, places(children), numbers(children.map(({ turn }) => turn)), now]
+  const shards = children.map(({ jobId }) => shardOfJob(jobId))
+  const values = [shards, places(children), children.map(({ turn }) => turn), now]
   const rows = await tx.query<[number, number, number, string]>(RELEASE, values)
   return rows.map(([queueId, priority, delivery, turn]) => ({ queueId, priority, delivery, turn: Number(turn) }))
 }
@@ -92,8 +92,8 @@ export async function endChildren(tx: Queryable, children: readonly EndedChild[]
   if (children.length === 0) return 0
   const [row] = await tx.query<[number]>(END, [
     ...runArrays(children),
-    numbers(children.map(({ outcome }) => outcome)),
-    texts(children.map(({ error }) => error)),
+    children.map(({ outcome }) => outcome),
+    children.map(({ error }) => error),
     now,
   ])
   return row?.[0] ?? 0
@@ -116,12 +116,12 @@ export async function releaseByHand(
 
 /** Holds all edges of these children; answers those of them that the failure of a parent has ended. */
 export async function lockCanceled(tx: Queryable, children: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.query<[string, number]>(LOCK_EDGES, [ids([...children].sort())])
+  const rows = await tx.query<[string, number]>(LOCK_EDGES, [[...children].sort()])
   return new Set(rows.filter(([, state]) => state === EDGE_STATE.canceled).map(([child]) => child))
 }
 
-const runArrays = (runs: readonly Child[]): string[] => [
-  numbers(runs.map(({ jobId }) => shardOfJob(jobId))),
-  ids(runs.map(({ jobId }) => jobId)),
-  instants(runs.map(({ nominalAt }) => nominalAt)),
+const runArrays = (runs: readonly Child[]): ArrayValues[] => [
+  runs.map(({ jobId }) => shardOfJob(jobId)),
+  runs.map(({ jobId }) => jobId),
+  runs.map(({ nominalAt }) => nominalAt),
 ]

@@ -1,7 +1,6 @@
 import { CHILD_KIND } from '../job/after.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { deleteEdgesOfChild } from './edges.sql.ts'
@@ -44,7 +43,7 @@ export async function deleteEdgesOf(
   if (oneOff) return
   const followers = (await tx.query<[string]>(DELETE_OF_PARENT, [shardOfJob(jobId), jobId])).flat()
   if (followers.length === 0) return
-  const values = [numbers(followers.map(shardOfJob)), ids(followers)]
+  const values = [followers.map(shardOfJob), followers]
   await tx.query(HOLD, values)
   await tx.execute(END, [...values, now])
 }

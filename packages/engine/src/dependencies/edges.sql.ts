@@ -1,6 +1,6 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, numbers } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -63,9 +63,9 @@ export async function insertEdges(tx: Queryable, edges: NewEdge[], sending: keyo
   // As the table is: what is inserted together lies together. Each shard is read out of its id once, not at every comparison.
   const placed = edges.map((edge) => ({ edge, shard: shardOfJob(edge.parent) }))
   placed.sort((a, b) => a.shard - b.shard || (a.edge.parent < b.edge.parent ? -1 : 1))
-  const column = (of: (edge: NewEdge) => string | number | null): string => numbers(placed.map(({ edge }) => of(edge)))
+  const column = (of: (edge: NewEdge) => string | number | null): ArrayValues => placed.map(({ edge }) => of(edge))
   await tx.execute(INSERT[sending], [
-    numbers(placed.map(({ shard }) => shard)),
+    placed.map(({ shard }) => shard),
     column(({ parent }) => parent),
     column(({ child }) => child),
     column(({ child }) => shardOfJob(child)),
@@ -81,7 +81,7 @@ type Row = [string, string, number, Instant | null, number, number]
 
 /** Of these parents, `limit` at most: the rest is read when those are gone. */
 export async function readOpenEdges(tx: Queryable, parents: readonly string[], limit: number): Promise<Edge[]> {
-  const rows = await tx.query<Row>(READ, [numbers(parents.map(shardOfJob)), ids(parents), limit])
+  const rows = await tx.query<Row>(READ, [parents.map(shardOfJob), parents, limit])
   return rows.map(([parent, child, kind, childNominal, wanted, onFailure]) => ({
     ...{ parent, child, kind, childNominal, wanted, onFailure },
   }))
@@ -96,8 +96,8 @@ export async function deleteEdgesOfChild(tx: Queryable, child: string): Promise<
   await tx.execute(DELETE_OF_CHILD, [child])
 }
 
-const pairArrays = (pairs: readonly Pair[]): string[] => [
-  numbers(pairs.map(({ parent }) => shardOfJob(parent))),
-  ids(pairs.map(({ parent }) => parent)),
-  ids(pairs.map(({ child }) => child)),
+const pairArrays = (pairs: readonly Pair[]): ArrayValues[] => [
+  pairs.map(({ parent }) => shardOfJob(parent)),
+  pairs.map(({ parent }) => parent),
+  pairs.map(({ child }) => child),
 ]

@@ -1,5 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
-import { ids, numbers, places } from '../store/arrays.ts'
+import { places } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { HeldEdge } from './hold-children.sql.ts'
@@ -30,12 +30,12 @@ export async function forgetTold(
   { edges, ends, going }: { edges: readonly HeldEdge[]; ends: readonly HeldEnd[]; going: ReadonlyMap<string, number> },
 ): Promise<string[]> {
   const rows = await tx.query<[string]>(FORGET, [
-    numbers(edges.map(({ parent }) => shardOfJob(parent))),
+    edges.map(({ parent }) => shardOfJob(parent)),
     places(edges),
-    ids(edges.map(({ child }) => child)),
+    edges.map(({ child }) => child),
     places(ends),
-    ids([...going.keys()]),
-    numbers([...going.values()]),
+    [...going.keys()],
+    [...going.values()],
   ])
   return rows.flat()
 }

@@ -3,7 +3,6 @@ import { shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Charged } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { EDGE_STATE, type Edge } from './edges.sql.ts'
@@ -48,7 +47,7 @@ type Row = [
 
 /** The open edges of these jobs, with the runs that wait at their ends. */
 export async function holdChildren(tx: Queryable, parents: readonly string[], limit: number): Promise<HeldEdge[]> {
-  const rows = await tx.query<Row>(HOLD, [numbers(parents.map(shardOfJob)), ids(parents), limit])
+  const rows = await tx.query<Row>(HOLD, [parents.map(shardOfJob), parents, limit])
   return rows.map((row) => {
     const [parent, child, kind, childNominal, wanted, onFailure, place, childPlace, queueId, tenantId, priority, kept] =
       row

@@ -1,7 +1,7 @@
 import { shardOfJob } from '../job/ids.ts'
 import { OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { booleans, ids, instants, numbers, places } from '../store/arrays.ts'
+import { type ArrayValues, places } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -106,7 +106,7 @@ export async function deleteEnds(tx: Queryable, ends: readonly HeldEnd[]): Promi
 /** Ends of one-offs that happened before somebody began to wait for them. */
 export async function putEnds(tx: Queryable, ends: readonly End[]): Promise<void> {
   if (ends.length === 0) return
-  const values = [numbers(ends.map(({ outcome }) => outcome)), booleans(ends.map(() => true))]
+  const values = [ends.map(({ outcome }) => outcome), ends.map(() => true)]
   await tx.execute(PUT, [...endArrays(ends), ...values])
 }
 
@@ -125,10 +125,10 @@ export async function takeBackEnds(tx: Queryable, runs: readonly Pick<End, 'jobI
   await tx.execute(TAKE_BACK, runArrays(runs))
 }
 
-const runArrays = (runs: readonly Pick<End, 'jobId' | 'nominalAt'>[]): string[] => [
-  numbers(runs.map(({ jobId }) => shardOfJob(jobId))),
-  ids(runs.map(({ jobId }) => jobId)),
-  instants(runs.map(({ nominalAt }) => nominalAt)),
+const runArrays = (runs: readonly Pick<End, 'jobId' | 'nominalAt'>[]): ArrayValues[] => [
+  runs.map(({ jobId }) => shardOfJob(jobId)),
+  runs.map(({ jobId }) => jobId),
+  runs.map(({ nominalAt }) => nominalAt),
 ]
 
-const endArrays = (ends: readonly End[]): string[] => [...runArrays(ends), numbers(ends.map(({ number }) => number))]
+const endArrays = (ends: readonly End[]): ArrayValues[] => [...runArrays(ends), ends.map(({ number }) => number)]

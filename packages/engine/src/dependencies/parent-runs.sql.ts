@@ -3,7 +3,6 @@ import { createdAtOf, runIdOf, shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME, type Outcome } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -58,11 +57,11 @@ export async function readParentRuns(db: Queryable, runs: readonly RunWithParent
   if (asked.length === 0) return answer
   const found = new Map<number, Row>()
   for (const row of await db.query<Row>(READ, [
-    numbers(asked.map(({ jobId }) => shardOfJob(jobId))),
-    ids(asked.map(({ jobId }) => jobId)),
-    instants(asked.map(({ nominalAt }) => nominalAt)),
-    instants(asked.map(({ jobId, nominalAt }) => Math.max(createdAtOf(jobId), nominalAt ?? 0) - DAY_MS)),
-    numbers(asked.map(({ run }) => run)),
+    asked.map(({ jobId }) => shardOfJob(jobId)),
+    asked.map(({ jobId }) => jobId),
+    asked.map(({ nominalAt }) => nominalAt),
+    asked.map(({ jobId, nominalAt }) => Math.max(createdAtOf(jobId), nominalAt ?? 0) - DAY_MS),
+    asked.map(({ run }) => run),
   ]))
     found.set(row[0], row)
   asked.forEach(({ jobId, run, ref }, i) => {

@@ -4,7 +4,6 @@ import { createdAtOf, shardOfJob } from '../job/ids.ts'
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Child } from './children.sql.ts'
@@ -54,7 +53,7 @@ export interface BrokenEdge {
 }
 
 export async function readBrokenEdges(tx: Queryable, parents: readonly string[]): Promise<BrokenEdge[]> {
-  const rows = await tx.query<[string, string, number, number]>(READ, [numbers(parents.map(shardOfJob)), ids(parents)])
+  const rows = await tx.query<[string, string, number, number]>(READ, [parents.map(shardOfJob), parents])
   return rows.map(([parent, child, kind, state]) => ({ parent, child, kind, state }))
 }
 
@@ -78,8 +77,8 @@ export interface CanceledChild extends Child {
 export async function readCanceled(tx: Queryable, jobIds: readonly string[]): Promise<CanceledChild[]> {
   if (jobIds.length === 0) return []
   const sorted = [...jobIds].sort((a, b) => shardOfJob(a) - shardOfJob(b) || (a < b ? -1 : 1))
-  const since = instants(sorted.map((jobId) => createdAtOf(jobId) - DAY_MS))
-  const rows = await tx.query<Row>(ENDED, [numbers(sorted.map(shardOfJob)), ids(sorted), since])
+  const since = sorted.map((jobId) => createdAtOf(jobId) - DAY_MS)
+  const rows = await tx.query<Row>(ENDED, [sorted.map(shardOfJob), sorted, since])
   return rows.map(([jobId, nominalAt, dueAt, tenantId, queueId, jobVersion, attempt, cause, definition]) => ({
     ...{ jobId, nominalAt, dueAt, tenantId, queueId, jobVersion, attempt, cause },
     definition: JSON.parse(definition) as Definition,
@@ -89,12 +88,12 @@ export async function readCanceled(tx: Queryable, jobIds: readonly string[]): Pr
 /** They wait again; answers those that do. */
 export async function insertReopened(tx: Queryable, children: readonly CanceledChild[]): Promise<Child[]> {
   if (children.length === 0) return []
-  const column = (of: (child: CanceledChild) => number | string | null) => numbers(children.map(of))
+  const column = (of: (child: CanceledChild) => number | string | null) => children.map(of)
   const born = await tx.query<[string, Instant]>(INSERT, [
     column(({ jobId }) => shardOfJob(jobId)),
     column(({ jobId }) => jobId),
-    instants(children.map(({ nominalAt }) => nominalAt)),
-    instants(children.map(({ dueAt }) => dueAt)),
+    children.map(({ nominalAt }) => nominalAt),
+    children.map(({ dueAt }) => dueAt),
     column(({ tenantId }) => tenantId),
     column(({ queueId }) => queueId),
     column(({ jobVersion }) => jobVersion),

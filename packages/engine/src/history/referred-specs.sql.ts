@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { boundsOf, type Partition, partitionName } from './partition.ts'
@@ -62,7 +61,7 @@ export async function keepReferred(
      ) u cross join lateral (
        select ${SPEC_COLUMNS} from ${tableIn(schema, partitionName(day))} s where s.shard = u.shard and s.job_id = u.job_id limit 1) s
      limit $5`,
-    [numbers(timers.map(({ shard }) => shard)), ids(timers.map(({ jobId }) => jobId)), from, to, limit],
+    [timers.map(({ shard }) => shard), timers.map(({ jobId }) => jobId), from, to, limit],
   )
   return rowCount ?? 0
 }

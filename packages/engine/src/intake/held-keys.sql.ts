@@ -1,6 +1,5 @@
 import { shardOfKey } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { KEY_KIND } from './keys.sql.ts'
@@ -21,6 +20,6 @@ export async function heldKeys(
   at: { shards: number; now: Instant },
 ): Promise<Set<string>> {
   const shards = keys.map((key) => shardOfKey(tenantId, key, at.shards))
-  const rows = await db.query<[string]>(HELD, [tenantId, numbers(shards), texts(keys), at.now])
+  const rows = await db.query<[string]>(HELD, [tenantId, shards, keys, at.now])
   return new Set(rows.map(([key]) => key))
 }

@@ -1,6 +1,6 @@
 import { BelfryError } from '../errors.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers, texts } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -72,20 +72,20 @@ export interface Key {
 export const keyText = (key: Pick<Key, 'shard' | 'tenantId' | 'kind' | 'key'>): string =>
   `${key.shard}.${key.tenantId}.${key.kind}.${key.key}`
 
-const arraysOf = (keys: readonly Key[]): string[] => [
-  numbers(keys.map((key) => key.shard)),
-  numbers(keys.map((key) => key.tenantId)),
-  numbers(keys.map((key) => key.kind)),
-  texts(keys.map((key) => key.key)),
+const arraysOf = (keys: readonly Key[]): ArrayValues[] => [
+  keys.map((key) => key.shard),
+  keys.map((key) => key.tenantId),
+  keys.map((key) => key.kind),
+  keys.map((key) => key.key),
 ]
 
 /** Answers the keys that are now ours. Keys are unique within the batch. */
 export async function takeKeys(tx: Queryable, keys: readonly Key[], now: Instant): Promise<Set<string>> {
   const rows = await tx.query<[number, number, number, string]>(TAKE, [
     ...arraysOf(keys),
-    ids(keys.map((key) => key.jobId)),
-    numbers(keys.map((key) => key.fingerprint)),
-    instants(keys.map((key) => key.expiresAt)),
+    keys.map((key) => key.jobId),
+    keys.map((key) => key.fingerprint),
+    keys.map((key) => key.expiresAt),
     now,
   ])
   return new Set(rows.map(([shard, tenantId, kind, key]) => keyText({ shard, tenantId, kind, key })))
@@ -112,7 +112,7 @@ export async function readKeys(tx: Queryable, keys: readonly Key[]): Promise<Map
 
 /** The keys are theirs already, and shall lead to other jobs. */
 export async function pointKeys(tx: Queryable, keys: readonly Key[]): Promise<void> {
-  await tx.execute(POINT, [...arraysOf(keys), ids(keys.map((key) => key.jobId))])
+  await tx.execute(POINT, [...arraysOf(keys), keys.map((key) => key.jobId)])
 }
 
 /** The job that has a name, though perhaps no future any more. */

@@ -1,6 +1,6 @@
 import { CAUSE, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { booleans, ids, instants, numbers, texts } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
@@ -16,9 +16,11 @@ const ofLivingTenants = (tenantIds: string): string =>
 /** Definitions are joined by line feeds, which JSON never holds as they are: nothing is quoted, here or there. */
 const jobs = (condition: string): string => `
    with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::smallint[], $7::smallint[], $8::text[],
-       string_to_array($9, E'\\n'), $10::float8[], $11::bigint[], $13::bigint[], $14::int[], $15::boolean[], $16::smallint[])
-       as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, turn, limit_key, fairness_key, has_dependents, state)
+     select * from (select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::int[]) as tenant_id, unnest($4::int[]) as queue_id,
+       unnest($5::int[]) as timeout_ms, unnest($6::smallint[]) as priority, unnest($7::smallint[]) as delivery, unnest($8::text[]) as name,
+       unnest(string_to_array($9, E'\\n')) as definition, unnest($10::float8[]) as due_at, unnest($11::bigint[]) as turn,
+       unnest($13::bigint[]) as limit_key, unnest($14::int[]) as fairness_key, unnest($15::boolean[]) as has_dependents,
+       unnest($16::smallint[]) as state) u
      ${condition})`
 const JOBS = jobs('')
 const JOBS_OF_TENANTS = jobs(ofLivingTenants('$17'))
@@ -77,10 +79,11 @@ const PUT_DELAYED: Record<Sending, Puts> = {
 
 const recurring = (condition: string): string => `
    with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::smallint[], $7::smallint[], $8::text[],
-       string_to_array($9, E'\\n'), $10::float8[], $11::float8[], $12::bigint[], $13::smallint[], $14::int[], $15::int[], $17::bigint[], $18::int[], $19::boolean[])
-       as u (shard, job_id, tenant_id, queue_id, timeout_ms, priority, delivery, name, definition, due_at, nominal_at, schedule_id, overlap, jitter_ms, max_runs,
-         limit_key, fairness_key, has_dependents)
+     select * from (select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::int[]) as tenant_id, unnest($4::int[]) as queue_id,
+       unnest($5::int[]) as timeout_ms, unnest($6::smallint[]) as priority, unnest($7::smallint[]) as delivery, unnest($8::text[]) as name,
+       unnest(string_to_array($9, E'\\n')) as definition, unnest($10::float8[]) as due_at, unnest($11::float8[]) as nominal_at,
+       unnest($12::bigint[]) as schedule_id, unnest($13::smallint[]) as overlap, unnest($14::int[]) as jitter_ms, unnest($15::int[]) as max_runs,
+       unnest($17::bigint[]) as limit_key, unnest($18::int[]) as fairness_key, unnest($19::boolean[]) as has_dependents) u
      ${condition}), fresh as (
      insert into belfry.jobs (updated_at, id, tenant_id, version, shard, status, name, definition)
      select to_timestamp($16::float8 / 1000), u.job_id, u.tenant_id, 1, u.shard, 0, u.name, u.definition::json from u
@@ -138,46 +141,46 @@ export interface NewRecurring extends NewJob {
   maxRuns: number | null
 }
 
-const commonArrays = (jobs: readonly NewJob[]): string[] => [
-  numbers(jobs.map((job) => job.shard)),
-  ids(jobs.map((job) => job.jobId)),
-  numbers(jobs.map((job) => job.tenantId)),
-  numbers(jobs.map((job) => job.queueId)),
-  numbers(jobs.map((job) => job.timeoutMs)),
-  numbers(jobs.map((job) => job.priority)),
-  numbers(jobs.map((job) => job.delivery)),
-  texts(jobs.map((job) => job.name)),
+const commonArrays = (jobs: readonly NewJob[]): (ArrayValues | string)[] => [
+  jobs.map((job) => job.shard),
+  jobs.map((job) => job.jobId),
+  jobs.map((job) => job.tenantId),
+  jobs.map((job) => job.queueId),
+  jobs.map((job) => job.timeoutMs),
+  jobs.map((job) => job.priority),
+  jobs.map((job) => job.delivery),
+  jobs.map((job) => job.name),
   jobs.map((job) => job.definitionJson).join('\n'),
 ]
 
-const oneOffArrays = (jobs: readonly NewOneOff[]): string[] => [
+const oneOffArrays = (jobs: readonly NewOneOff[]): (ArrayValues | string)[] => [
   ...commonArrays(jobs),
-  instants(jobs.map((job) => job.dueAt)),
-  numbers(jobs.map((job) => job.turn)),
+  jobs.map((job) => job.dueAt),
+  jobs.map((job) => job.turn),
 ]
 
 /** Most jobs have none of these: an array that is too short is filled up with null. */
-const rare = <Item>(items: readonly Item[], isThere: (item: Item) => boolean, list: () => string): string =>
-  items.some(isThere) ? list() : '{}'
+const rare = <Item>(items: readonly Item[], isThere: (item: Item) => boolean, list: () => ArrayValues): ArrayValues =>
+  items.some(isThere) ? list() : []
 
-const limitKeys = (jobs: readonly NewJob[]): string =>
+const limitKeys = (jobs: readonly NewJob[]): ArrayValues =>
   rare(
     jobs,
     (job) => job.limitKey !== null,
-    () => numbers(jobs.map((job) => job.limitKey)),
+    () => jobs.map((job) => job.limitKey),
   )
-const fairnessKeys = (jobs: readonly NewJob[]): string =>
+const fairnessKeys = (jobs: readonly NewJob[]): ArrayValues =>
   rare(
     jobs,
     (job) => job.fairnessKey !== null,
-    () => numbers(jobs.map((job) => job.fairnessKey)),
+    () => jobs.map((job) => job.fairnessKey),
   )
 
-const awaited = (jobs: readonly NewJob[]): string =>
+const awaited = (jobs: readonly NewJob[]): ArrayValues =>
   rare(
     jobs,
     (job) => job.hasDependents,
-    () => booleans(jobs.map((job) => job.hasDependents)),
+    () => jobs.map((job) => job.hasDependents),
   )
 
 const oneOffValues = (jobs: readonly NewOneOff[], now: Instant): unknown[] => [
@@ -189,7 +192,7 @@ const oneOffValues = (jobs: readonly NewOneOff[], now: Instant): unknown[] => [
   rare(
     jobs,
     (job) => job.state !== RUN_STATE.ready,
-    () => numbers(jobs.map((job) => job.state)),
+    () => jobs.map((job) => job.state),
   ),
 ]
 
@@ -205,12 +208,12 @@ export const putDelayed = (jobs: readonly NewOneOff[], now: Instant, sending: Se
 export const putRecurring = (jobs: readonly NewRecurring[], now: Instant): PutJobs =>
   put(PUT_RECURRING, jobs, [
     ...commonArrays(jobs),
-    instants(jobs.map((job) => job.dueAt)),
-    instants(jobs.map((job) => job.nominalAt)),
-    numbers(jobs.map((job) => job.scheduleId)),
-    numbers(jobs.map((job) => job.overlap)),
-    numbers(jobs.map((job) => job.jitterMs)),
-    numbers(jobs.map((job) => job.maxRuns)),
+    jobs.map((job) => job.dueAt),
+    jobs.map((job) => job.nominalAt),
+    jobs.map((job) => job.scheduleId),
+    jobs.map((job) => job.overlap),
+    jobs.map((job) => job.jitterMs),
+    jobs.map((job) => job.maxRuns),
     now,
     limitKeys(jobs),
     fairnessKeys(jobs),
@@ -228,4 +231,4 @@ export async function livingTenants(db: Queryable, jobs: readonly NewJob[]): Pro
   return new Set((await db.query<[number]>(LIVING, [tenantsOf(jobs)])).map(([id]) => id))
 }
 
-const tenantsOf = (jobs: readonly NewJob[]): string => numbers([...new Set(jobs.map((job) => job.tenantId))])
+const tenantsOf = (jobs: readonly NewJob[]): ArrayValues => [...new Set(jobs.map((job) => job.tenantId))]

@@ -1,7 +1,6 @@
 import { shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
@@ -63,7 +62,7 @@ export interface LivingJob {
 /** Those of these jobs that are not over. In a statement after the one that locked their keys, so that it sees the last commit. */
 export async function readLiving(tx: Queryable, jobIds: readonly string[]): Promise<Map<string, LivingJob>> {
   if (jobIds.length === 0) return new Map()
-  const rows = await tx.query<[string, boolean, boolean]>(LIVING, [numbers(jobIds.map(shardOfJob)), ids(jobIds)])
+  const rows = await tx.query<[string, boolean, boolean]>(LIVING, [jobIds.map(shardOfJob), jobIds])
   return new Map(
     rows.flatMap(([jobId, isQueued, isActive]) =>
       isQueued || isActive ? [[jobId, { jobId, isQueued, isActive }] as const] : [],
@@ -78,11 +77,11 @@ export async function writeUniqueKeys(
   lookAgainAt: Instant,
 ): Promise<void> {
   await tx.execute(WRITE, [
-    numbers(keys.map((key) => key.shard)),
-    numbers(keys.map((key) => key.tenantId)),
-    texts(keys.map((key) => key.key)),
-    ids(keys.map((key) => key.jobId)),
-    texts(keys.map((key) => (key.others.length === 0 ? null : key.others.join(',')))),
+    keys.map((key) => key.shard),
+    keys.map((key) => key.tenantId),
+    keys.map((key) => key.key),
+    keys.map((key) => key.jobId),
+    keys.map((key) => (key.others.length === 0 ? null : key.others.join(','))),
     lookAgainAt,
   ])
 }

@@ -1,6 +1,5 @@
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -20,5 +19,5 @@ export async function askToStop(
   graceUntil: Instant,
 ): Promise<Instant[]> {
   const { shard, jobId, nominalAt, exceptCauses = [] } = run
-  return (await tx.query<[Instant]>(ASK, [shard, jobId, nominalAt, graceUntil, numbers(exceptCauses)])).flat()
+  return (await tx.query<[Instant]>(ASK, [shard, jobId, nominalAt, graceUntil, exceptCauses])).flat()
 }

@@ -1,5 +1,4 @@
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -48,14 +47,14 @@ export interface LogLine {
 
 export async function appendLogs(db: Queryable, lines: readonly LogLine[]): Promise<void> {
   await db.query(APPEND, [
-    numbers(lines.map((line) => line.shard)),
-    ids(lines.map((line) => line.jobId)),
-    instants(lines.map((line) => line.nominalAt)),
-    numbers(lines.map((line) => line.attempt)),
-    numbers(lines.map((line) => line.line)),
-    instants(lines.map((line) => line.loggedAt)),
-    numbers(lines.map((line) => LOG_LEVEL[line.level])),
-    texts(lines.map((line) => line.message)),
-    numbers(lines.map((line) => line.tenantId)),
+    lines.map((line) => line.shard),
+    lines.map((line) => line.jobId),
+    lines.map((line) => line.nominalAt),
+    lines.map((line) => line.attempt),
+    lines.map((line) => line.line),
+    lines.map((line) => line.loggedAt),
+    lines.map((line) => LOG_LEVEL[line.level]),
+    lines.map((line) => line.message),
+    lines.map((line) => line.tenantId),
   ])
 }

@@ -1,5 +1,4 @@
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { fenceArrays } from './heartbeat.sql.ts'
@@ -66,8 +65,8 @@ export async function saveCheckpoints(
 ): Promise<{ jobId: string; nominalAt: Instant }[]> {
   const rows = await db.query<[string, Instant]>(SAVE, [
     ...fenceArrays(items.map((item) => item.fence)),
-    texts(items.map((item) => item.value)),
-    texts(items.map((item) => item.progress)),
+    items.map((item) => item.value),
+    items.map((item) => item.progress),
   ])
   return rows.map(([jobId, nominalAt]) => ({ jobId, nominalAt }))
 }
@@ -78,9 +77,9 @@ export async function readCheckpoints(
   runs: readonly RunPlace[],
 ): Promise<{ jobId: string; nominalAt: Instant; json: string }[]> {
   const rows = await db.query<[string, Instant, string]>(READ, [
-    numbers(runs.map((run) => run.shard)),
-    ids(runs.map((run) => run.jobId)),
-    instants(runs.map((run) => run.nominalAt)),
+    runs.map((run) => run.shard),
+    runs.map((run) => run.jobId),
+    runs.map((run) => run.nominalAt),
   ])
   return rows.map(([jobId, nominalAt, json]) => ({ jobId, nominalAt, json }))
 }

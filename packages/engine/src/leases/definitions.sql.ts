@@ -1,4 +1,3 @@
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -68,8 +67,8 @@ export class Definitions {
   async #read(from: typeof READ_JOBS, jobs: JobRef[], found: Map<string, string>): Promise<void> {
     if (jobs.length === 0) return
     const rows = await this.#db.query<[string, number, string]>(from, [
-      numbers(jobs.map((job) => job.shard)),
-      ids(jobs.map((job) => job.jobId)),
+      jobs.map((job) => job.shard),
+      jobs.map((job) => job.jobId),
     ])
     for (const [jobId, version, json] of rows) {
       found.set(jobId, json)

@@ -1,6 +1,6 @@
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Fence } from './lease.ts'
@@ -51,12 +51,12 @@ export interface HeldLease {
   leaseUntil: Instant
 }
 
-export const fenceArrays = (fences: readonly Fence[]): string[] => [
-  numbers(fences.map((fence) => fence.shard)),
-  ids(fences.map((fence) => fence.jobId)),
-  instants(fences.map((fence) => fence.nominalAt)),
-  numbers(fences.map((fence) => fence.attempt)),
-  numbers(fences.map((fence) => fence.holder)),
+export const fenceArrays = (fences: readonly Fence[]): ArrayValues[] => [
+  fences.map((fence) => fence.shard),
+  fences.map((fence) => fence.jobId),
+  fences.map((fence) => fence.nominalAt),
+  fences.map((fence) => fence.attempt),
+  fences.map((fence) => fence.holder),
 ]
 
 type Row = [string, Instant, boolean, Instant]
@@ -81,7 +81,7 @@ export async function renewEach(
   fences: readonly Fence[],
   untils: readonly Instant[],
 ): Promise<HeldLease[]> {
-  return (await db.query<Row>(RENEW, [...fenceArrays(fences), instants(untils)])).map(heldOf)
+  return (await db.query<Row>(RENEW, [...fenceArrays(fences), untils])).map(heldOf)
 }
 
 export async function lookAtLeases(db: Queryable, fences: readonly Fence[]): Promise<HeldLease[]> {

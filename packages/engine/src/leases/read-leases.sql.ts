@@ -1,6 +1,5 @@
 import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { fenceArrays } from './heartbeat.sql.ts'
@@ -37,7 +36,7 @@ export async function readLeases(db: Database, fences: readonly Fence[]): Promis
   const missing = fences.filter((fence) => !found.has(leaseKey(fence)))
   if (missing.length === 0) return found
   const holders = [...new Set(missing.map((fence) => fence.holder))]
-  const packed = (await db.query<[string]>(IN_RECEIPTS, [numbers(holders)])).flat()
+  const packed = (await db.query<[string]>(IN_RECEIPTS, [holders])).flat()
   if (packed.length === 0) return found
   await unpackHolders(db, packed)
   for (const [key, lease] of await readRows(db, missing)) found.set(key, lease)

@@ -1,6 +1,6 @@
 import { DELIVERY, KEYED, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Fence, isPacked, type PackedLease } from './lease.ts'
@@ -78,8 +78,8 @@ const LOCK_OF_KEYS = statement(
 
 /** The runs of these holders' receipts become rows, so that they are found like any other. */
 async function unpack(tx: Queryable, holders: readonly string[]): Promise<void> {
-  await tx.query(LOCK, [numbers(holders)])
-  await tx.execute(UNPACK, [numbers(holders)])
+  await tx.query(LOCK, [holders])
+  await tx.execute(UNPACK, [holders])
 }
 
 export const unpackHolders = (db: Database, holders: readonly string[]): Promise<void> =>
@@ -94,16 +94,16 @@ export async function unpackRunsOf(tx: Queryable, { jobId }: { jobId: string }):
 
 /** The same for many jobs at once. */
 export async function unpackRunsOfMany(tx: Queryable, jobIds: readonly string[]): Promise<boolean> {
-  const found = await tx.query<[string]>(OF_JOBS, [ids(jobIds)])
+  const found = await tx.query<[string]>(OF_JOBS, [jobIds])
   if (found.length > 0) await unpack(tx, found.flat())
   return found.length > 0
 }
 
 /** Before leased runs of these keys are changed. */
 export async function unpackRunsOfKeys(tx: Queryable, keys: readonly { shard: number; key: string }[]): Promise<void> {
-  const values = [numbers(keys.map(({ shard }) => shard)), numbers(keys.map(({ key }) => key))]
+  const values = [keys.map(({ shard }) => shard), keys.map(({ key }) => key)]
   const found = await tx.query<[string]>(LOCK_OF_KEYS, values)
-  if (found.length > 0) await tx.execute(UNPACK, [numbers(found.flat())])
+  if (found.length > 0) await tx.execute(UNPACK, [found.flat()])
 }
 
 /** Those whose holder has let them expire; the reaper closes the rows. */
@@ -116,15 +116,15 @@ export async function unpackExpired(db: Database, now: Instant): Promise<void> {
 }
 
 /** The receipts of these leases, and what tells each lease among them and says when it was due. */
-export const packedArrays = (leases: readonly PackedLease[]): string[] => [
-  numbers([...new Set(leases.map((lease) => lease.holder))]),
-  numbers(leases.map((lease) => lease.holder)),
-  numbers(leases.map((lease) => lease.tenantId)),
-  numbers(leases.map((lease) => lease.queueId)),
-  numbers(leases.map((lease) => lease.shard)),
-  ids(leases.map((lease) => lease.jobId)),
-  instants(leases.map((lease) => lease.nominalAt)),
-  instants(leases.map((lease) => lease.packed.dueAt)),
+export const packedArrays = (leases: readonly PackedLease[]): ArrayValues[] => [
+  [...new Set(leases.map((lease) => lease.holder))],
+  leases.map((lease) => lease.holder),
+  leases.map((lease) => lease.tenantId),
+  leases.map((lease) => lease.queueId),
+  leases.map((lease) => lease.shard),
+  leases.map((lease) => lease.jobId),
+  leases.map((lease) => lease.nominalAt),
+  leases.map((lease) => lease.packed.dueAt),
 ]
 
 /** The receipts that this node has written. */
@@ -171,12 +171,12 @@ export class Receipts {
     try {
       lifted = await this.#db.execute(LIFT, [
         ...packedArrays(leases),
-        instants(leases.map((lease) => lease.deadline)),
-        numbers(leases.map((lease) => lease.jobVersion)),
-        numbers(leases.map((lease) => lease.deadline - lease.leasedAt)),
-        numbers(leases.map((lease) => lease.packed.priority)),
-        numbers(leases.map((lease) => lease.packed.cause)),
-        numbers(leases.map((lease) => lease.limitKey ?? null)),
+        leases.map((lease) => lease.deadline),
+        leases.map((lease) => lease.jobVersion),
+        leases.map((lease) => lease.deadline - lease.leasedAt),
+        leases.map((lease) => lease.packed.priority),
+        leases.map((lease) => lease.packed.cause),
+        leases.map((lease) => lease.limitKey ?? null),
       ])
     } catch (error) {
       for (const lease of leases) lease.packed.lifting = null
@@ -208,7 +208,7 @@ export class Receipts {
     this.#spent = []
     this.#hasSpentSlots = false
     try {
-      await this.#db.execute(DISCARD, [numbers(spent)])
+      await this.#db.execute(DISCARD, [spent])
     } catch (error) {
       this.#spent.push(...spent)
       throw error

@@ -2,7 +2,6 @@ import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Lease } from './lease.ts'
@@ -88,7 +87,7 @@ export function recoverRemoteLeases(
 /** What these remote calls hold, as rows. */
 export async function leasesOfCalls(db: Database, holders: readonly string[]): Promise<Lease[]> {
   await unpackHolders(db, holders)
-  const rows = await db.query<[...Row, string]>(REMOTE_LEASES_OF, [numbers(holders)])
+  const rows = await db.query<[...Row, string]>(REMOTE_LEASES_OF, [holders])
   return rows.map((row) => leaseOf(row.slice(0, -1) as Row, row.at(-1) as string))
 }
 
@@ -98,7 +97,7 @@ export async function callsWithLeases(
   holders: readonly string[],
   exceptOf: Instant | null,
 ): Promise<Set<string>> {
-  return new Set((await db.query<[string]>(REPEATED, [numbers(holders), exceptOf])).flat())
+  return new Set((await db.query<[string]>(REPEATED, [holders, exceptOf])).flat())
 }
 
 async function whenGone(

@@ -1,6 +1,5 @@
 import { SUBJECT } from '../audit/record-change.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { instants, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { CalendarChange, NamedCalendar } from './explain-timeline.ts'
@@ -64,8 +63,8 @@ export async function overlappedWith(
   skipped: readonly Overlapped[],
 ): Promise<Map<Instant, Instant>> {
   if (skipped.length === 0) return new Map()
-  const at = instants(skipped.map((skip) => skip.at))
-  const decided = instants(skipped.map(({ decidedAt }) => decidedAt))
+  const at = skipped.map((skip) => skip.at)
+  const decided = skipped.map(({ decidedAt }) => decidedAt)
   return new Map(await db.query<[Instant, Instant]>(ALIVE_THEN, [shard, jobId, at, decided]))
 }
 
@@ -84,9 +83,9 @@ export async function canceledBy(
   if (runs.length === 0) return new Map()
   const rows = await db.query<[string, string, string, Instant]>(CANCELED_BY, [
     tenantId,
-    texts(runs.map(({ runId }) => runId)),
-    texts(runs.map(({ queue }) => queue)),
-    instants(runs.map(({ at }) => at)),
+    runs.map(({ runId }) => runId),
+    runs.map(({ queue }) => queue),
+    runs.map(({ at }) => at),
   ])
   return new Map(
     rows.map(([runId, action, actor, at]) => [runId, { action, actor, at: new Date(at), reason: null }] as const),
@@ -102,7 +101,7 @@ export async function calendarChanges(
 ): Promise<CalendarChange[]> {
   if (names.length === 0) return []
   type Row = [at: Instant, name: string, before: string | null]
-  const rows = await db.query<Row>(CALENDARS, [tenantId, texts(names), since, SUBJECT.calendar])
+  const rows = await db.query<Row>(CALENDARS, [tenantId, names, since, SUBJECT.calendar])
   return rows.map(([at, name, before]) => ({ at, name, before: before === null ? null : calendarOf(before) }))
 }
 

@@ -1,7 +1,6 @@
 import { createdAtOf, shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Range } from './filter.ts'
@@ -82,7 +81,7 @@ export async function listRunsOfJob(db: Queryable, request: RunsOfJob): Promise<
     before === undefined ? Number.POSITIVE_INFINITY : Number(before),
     createdAtOf(jobId) - DAY_MS,
     MAX_SCANNED,
-    states && numbers(states),
+    states && states,
     outcome,
     queue,
     limit + 1,

@@ -2,7 +2,6 @@ import { DEFAULT_TENANT } from '../job/definition.ts'
 import { isJobId } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { readRange, readTextFilter, type When } from './filter.ts'
@@ -196,7 +195,7 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
     isLive ? TIME_END : Number(nominalAt),
     isLive ? NUMBER_END : Number(number),
     scan,
-    states && numbers(states),
+    states && states,
     outcome,
     queue,
     limit + 1,

@@ -1,6 +1,5 @@
 import { CAUSE } from '../job/states.ts'
 import { packRuns } from '../leases/pack-runs.ts'
-import { booleans, ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
@@ -69,16 +68,16 @@ export async function promoteOneOffs(
   lease: LeaseTerms,
 ): Promise<Promoted> {
   const rows = await db.query<[string, number | null, string | null, boolean, string]>(PROMOTE, [
-    numbers(items.map((item) => item.shard)),
-    ids(items.map((item) => item.jobId)),
-    numbers(items.map((item) => item.version)),
-    numbers(items.map((item) => item.turn)),
-    booleans(items.map((item) => item.leased)),
+    items.map((item) => item.shard),
+    items.map((item) => item.jobId),
+    items.map((item) => item.version),
+    items.map((item) => item.turn),
+    items.map((item) => item.leased),
     lease.now,
     lease.leaseUntil,
     lease.holder,
-    booleans(items.map((item) => item.packs)),
-    numbers(queuesOfLeased(items)),
+    items.map((item) => item.packs),
+    queuesOfLeased(items),
   ])
   const born = new Set<string>()
   const packed = new Set<string>()

@@ -1,7 +1,6 @@
 import { CAUSE, OVERLAP, SKIP_REASON } from '../job/states.ts'
 import { packRuns } from '../leases/pack-runs.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { booleans, ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
@@ -131,19 +130,19 @@ export async function promoteRecurring(
   lease: LeaseTerms,
 ): Promise<Promoted> {
   const [summary, ...rows] = await db.query<Row>(PROMOTE, [
-    numbers(items.map((item) => item.shard)),
-    ids(items.map((item) => item.jobId)),
-    numbers(items.map((item) => item.version)),
-    numbers(items.map((item) => item.nextNominalAt)),
-    numbers(items.map((item) => item.nextDueAt)),
-    numbers(items.map((item) => item.turn)),
-    booleans(items.map((item) => item.leased)),
-    booleans(items.map((item) => item.wanted)),
+    items.map((item) => item.shard),
+    items.map((item) => item.jobId),
+    items.map((item) => item.version),
+    items.map((item) => item.nextNominalAt),
+    items.map((item) => item.nextDueAt),
+    items.map((item) => item.turn),
+    items.map((item) => item.leased),
+    items.map((item) => item.wanted),
     lease.now,
     lease.leaseUntil,
     lease.holder,
-    booleans(items.map((item) => item.packs)),
-    numbers(queuesOfLeased(items)),
+    items.map((item) => item.packs),
+    queuesOfLeased(items),
   ])
   const [, someBorn, overlaps, somePacked, limited] = summary as Row
   const definitions = new Map<string, { version: number; json: string }>()

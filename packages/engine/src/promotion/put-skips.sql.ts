@@ -1,6 +1,5 @@
 import { SKIP_REASON } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { SkipRange } from './decide.ts'
@@ -26,9 +25,9 @@ export async function putSkips(
     job.tenantId,
     job.jobVersion,
     now,
-    instants(skips.map((skip) => skip.from)),
-    instants(skips.map((skip) => skip.to)),
-    numbers(skips.map((skip) => skip.count)),
-    numbers(skips.map((skip) => SKIP_REASON[skip.reason])),
+    skips.map((skip) => skip.from),
+    skips.map((skip) => skip.to),
+    skips.map((skip) => skip.count),
+    skips.map((skip) => SKIP_REASON[skip.reason]),
   ])
 }

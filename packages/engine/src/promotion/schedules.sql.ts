@@ -2,7 +2,6 @@ import type { CatchUp, ResolvedSpec } from '../job/definition.ts'
 import { DEFAULT_CATCH_UP } from '../job/definition.ts'
 import { FireTimes } from '../schedule/fire-times.ts'
 import { canonicalSchedule, type Schedule, scheduleId } from '../schedule/schedule.ts'
-import { numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -49,8 +48,8 @@ export class Schedules {
     if (missing.size === 0) return
     const list = [...missing.values()]
     const rows = await this.#db.query<[string, string]>(READ, [
-      numbers(list.map(({ shard }) => shard)),
-      numbers(list.map((want) => want.scheduleId)),
+      list.map(({ shard }) => shard),
+      list.map((want) => want.scheduleId),
     ])
     for (const [id, spec] of rows) this.#specs.set(id, JSON.parse(spec) as ResolvedSpec)
   }
@@ -84,9 +83,9 @@ export class Schedules {
     if (missing.size === 0) return
     const list = [...missing.values()]
     await this.#db.query(INTERN, [
-      numbers(list.map(({ id }) => id)),
-      numbers(list.map(({ shard }) => shard)),
-      texts(list.map(({ spec }) => canonicalSchedule(spec))),
+      list.map(({ id }) => id),
+      list.map(({ shard }) => shard),
+      list.map(({ spec }) => canonicalSchedule(spec)),
     ])
     if (this.#interned.size > MAX_INTERNED) this.#interned.clear()
     for (const key of missing.keys()) this.#interned.add(key)

@@ -1,4 +1,3 @@
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -45,7 +44,7 @@ export async function readZoneMarks(db: Queryable): Promise<ZoneMarks> {
 
 /** The timers of these shards are planned by the edition. */
 export async function markZoneData(db: Queryable, version: string, shards: readonly number[]): Promise<void> {
-  await db.execute(MARK, [version, numbers(shards)])
+  await db.execute(MARK, [version, shards])
 }
 
 /** Says that all shards are planned by the edition, if they are. Never lowers. */

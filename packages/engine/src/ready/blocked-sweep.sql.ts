@@ -3,7 +3,6 @@ import { RUN_STATE } from '../job/states.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { type Piece, Rounds } from '../runtime/rounds.ts'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -67,7 +66,7 @@ export class BlockedSweep implements Step {
   }
 
   async #sweep({ shards, after, perShard }: Piece): Promise<Map<number, string>> {
-    const rows = await this.#deps.db.query<[string, boolean, boolean]>(SWEEP, [numbers(shards), ids(after), perShard])
+    const rows = await this.#deps.db.query<[string, boolean, boolean]>(SWEEP, [shards, after, perShard])
     for (const [jobId, , isIdle] of rows) if (isIdle) this.#deps.look(jobId)
     return new Map(rows.filter(([, isLast]) => isLast).map(([jobId]) => [shardOfJob(jobId), jobId]))
   }

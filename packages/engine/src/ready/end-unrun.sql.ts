@@ -1,6 +1,5 @@
 import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -54,9 +53,7 @@ export async function cancelUnleased(
   { shard, jobId, nominalAt, exceptCauses = [] }: RunsOfJob,
   end: { now: Instant; error: string | null },
 ): Promise<Instant[]> {
-  return (
-    await tx.query<[Instant]>(CANCEL, [shard, jobId, end.now, end.error, nominalAt, numbers(exceptCauses)])
-  ).flat()
+  return (await tx.query<[Instant]>(CANCEL, [shard, jobId, end.now, end.error, nominalAt, exceptCauses])).flat()
 }
 
 /** Runs that wait for another to end will not be performed any more: a newer one waits in their place. */

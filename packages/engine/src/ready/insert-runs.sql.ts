@@ -1,6 +1,5 @@
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { booleans, ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
@@ -59,22 +58,22 @@ export function insertBlockedRuns(db: Queryable, runs: readonly ReadyRun[]): Pro
 async function insert(db: Queryable, into: Statement, runs: readonly ReadyRun[]): Promise<Born[]> {
   if (runs.length === 0) return []
   const rows = await db.query<[string, Instant]>(into, [
-    numbers(runs.map((run) => run.shard)),
-    ids(runs.map((run) => run.jobId)),
-    instants(runs.map((run) => run.nominalAt)),
-    instants(runs.map((run) => run.dueAt)),
-    numbers(runs.map((run) => run.turn)),
-    numbers(runs.map((run) => run.tenantId)),
-    numbers(runs.map((run) => run.queueId)),
-    numbers(runs.map((run) => run.jobVersion)),
-    numbers(runs.map((run) => run.attempt)),
-    numbers(runs.map((run) => run.timeoutMs)),
-    numbers(runs.map((run) => run.priority)),
-    numbers(runs.map((run) => run.cause)),
-    numbers(runs.map((run) => run.delivery)),
-    booleans(runs.map((run) => run.oneOff)),
-    booleans(runs.map((run) => run.hasDependents)),
-    numbers(runs.map((run) => run.limitKey)),
+    runs.map((run) => run.shard),
+    runs.map((run) => run.jobId),
+    runs.map((run) => run.nominalAt),
+    runs.map((run) => run.dueAt),
+    runs.map((run) => run.turn),
+    runs.map((run) => run.tenantId),
+    runs.map((run) => run.queueId),
+    runs.map((run) => run.jobVersion),
+    runs.map((run) => run.attempt),
+    runs.map((run) => run.timeoutMs),
+    runs.map((run) => run.priority),
+    runs.map((run) => run.cause),
+    runs.map((run) => run.delivery),
+    runs.map((run) => run.oneOff),
+    runs.map((run) => run.hasDependents),
+    runs.map((run) => run.limitKey),
   ])
   return rows.map(([jobId, nominalAt]) => ({ jobId, nominalAt }))
 }

@@ -1,4 +1,4 @@
-import { numbers } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import { DEFAULT_LEVEL, HEAD_START_US } from './virtual-time.ts'
 
 /** Where queues are that are not at `now`. */
@@ -15,7 +15,7 @@ export const turnAgain = (floors: { now: string; queueIds: string; starts: strin
   `coalesce((${floors.starts}::bigint[])[array_position(${floors.queueIds}::int[], r.queue_id)], (${floors.now}::float8 * 1000)::bigint)
        - (r.priority - ${DEFAULT_LEVEL}) * ${HEAD_START_US}::bigint`
 
-export const floorsOf = ({ queueIds, starts }: Floors): [queueIds: string, starts: string] => [
-  numbers(queueIds),
-  numbers(starts),
+export const floorsOf = ({ queueIds, starts }: Floors): [queueIds: ArrayValues, starts: ArrayValues] => [
+  queueIds,
+  starts,
 ]

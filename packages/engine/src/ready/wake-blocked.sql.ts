@@ -1,7 +1,7 @@
 import { shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, numbers } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
@@ -118,9 +118,9 @@ export async function wakeNext(
 type Row = [jobId: string, state: number, dueAt: Instant, queueId: number, priority: number, delivery: number, string]
 const isReady = ([, state]: Row): boolean => state === RUN_STATE.ready
 
-const arraysOf = (jobs: readonly JobPlace[]): string[] => [
-  numbers(jobs.map((job) => job.shard)),
-  ids(jobs.map((job) => job.jobId)),
+const arraysOf = (jobs: readonly JobPlace[]): ArrayValues[] => [
+  jobs.map((job) => job.shard),
+  jobs.map((job) => job.jobId),
 ]
 
 const byLockOrder = (a: JobPlace, b: JobPlace): number => a.shard - b.shard || (a.jobId < b.jobId ? -1 : 1)

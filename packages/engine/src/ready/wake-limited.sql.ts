@@ -1,6 +1,5 @@
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
@@ -71,9 +70,9 @@ export async function wakeLimited(
 ): Promise<WokenOfKeys> {
   type Row = [number | null, number, number, string, string, number | null]
   const rows = await db.query<Row>(WAKE, [
-    numbers(keys.map(({ shard }) => shard)),
-    numbers(keys.map(({ key }) => key)),
-    numbers(keys.map(({ wanted }) => wanted)),
+    keys.map(({ shard }) => shard),
+    keys.map(({ key }) => key),
+    keys.map(({ wanted }) => wanted),
     at.now,
     ...floorsOf(at.floors),
   ])

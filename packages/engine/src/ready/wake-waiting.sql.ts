@@ -1,6 +1,5 @@
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
@@ -32,7 +31,7 @@ export async function wakeWaiting(
   query: { shards: readonly number[]; now: Instant; floors: Floors; limitPerShard: number },
 ): Promise<MadeReady[]> {
   const rows = await db.query<[number, number, number, string]>(WAKE, [
-    numbers(query.shards),
+    query.shards,
     query.now,
     query.limitPerShard,
     ...floorsOf(query.floors),

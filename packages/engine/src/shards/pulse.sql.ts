@@ -1,7 +1,6 @@
 import { PRIORITIES } from '../job/level.ts'
 import { DELIVERY, KEYED, LIMIT_KIND, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type FleetTurns, fleetTurns } from './fleet-turns.sql.ts'
@@ -175,12 +174,12 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     question.nodeId,
     question.now,
     question.startedAt,
-    numbers(question.shards),
-    instants(question.timersAfter),
-    numbers(question.queueIds),
+    question.shards,
+    question.timersAfter,
+    question.queueIds,
     question.roles,
     question.address,
-    numbers(question.servedQueueIds),
+    question.servedQueueIds,
     question.charges === null ? null : JSON.stringify(question.charges),
   ])
   const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce, headsKeyed] = row as Row
@@ -227,7 +226,7 @@ function calendarOf(text: string): { tenantId: number; version: number; name: st
 
 /** The same that a pulse answers about queues, for those that somebody asks about now. */
 export async function readHeads(db: Queryable, queueIds: readonly number[]): Promise<(number | null)[][]> {
-  const [row] = await db.query<[string, string, string]>(HEADS, [numbers(queueIds)])
+  const [row] = await db.query<[string, string, string]>(HEADS, [queueIds])
   return headsByQueue(queueIds, ...(row as [string, string, string]))
 }
 
@@ -245,5 +244,5 @@ export async function leave(db: Queryable, node: { shard: number; id: string }):
 }
 
 export async function forgetNodes(db: Queryable, shards: readonly number[], pulsedBefore: Instant): Promise<void> {
-  await db.query(FORGET, [numbers(shards), pulsedBefore])
+  await db.query(FORGET, [shards, pulsedBefore])
 }

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { BelfryError } from '../errors.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { encoded } from './arrays.ts'
 import { typeParsers } from './parsers.ts'
 import { renderFor, type Statement } from './statement.ts'
 
@@ -269,7 +270,12 @@ export function inCallerTransaction(caller: CallerTransaction, schema: string): 
     })
   }
   const sent = (statement: Statement, values: readonly unknown[]) =>
-    caller.query({ text: renderFor(schema, statement), values: [...values], rowMode: 'array', types: typeParsers })
+    caller.query({
+      text: renderFor(schema, statement),
+      values: encoded(statement.arrays, values),
+      rowMode: 'array',
+      types: typeParsers,
+    })
   return {
     async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
       return (await sent(statement, values)).rows as unknown as Row[]
@@ -294,7 +300,7 @@ async function send(
   const { rows, rowCount } = await client.query({
     name: statement.name,
     text: renderFor(schema, statement),
-    values: values as unknown[],
+    values: encoded(statement.arrays, values),
     rowMode: 'array',
   })
   return { rows, rowCount: rowCount ?? 0 }

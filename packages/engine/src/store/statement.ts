@@ -1,3 +1,5 @@
+import { type ArrayTypes, arrayTypesOf } from './arrays.ts'
+
 /**
  * A statement is static text with a name that is also its prepared statement, its metric and its log field.
  * Tables are written with the schema `belfry.`; a store on another schema renames it, so one text serves the engine's own
@@ -10,13 +12,15 @@
 export interface Statement {
   readonly name: string
   readonly text: string
+  /** Of those parameters that are arrays. */
+  readonly arrays: ArrayTypes
 }
 
 const all = new Map<string, Statement>()
 
 export function statement(name: string, text: string): Statement {
   if (all.has(name)) throw new Error(`two statements are called ${name}`)
-  const made = { name, text: text.trim() }
+  const made = { name, text: text.trim(), arrays: arrayTypesOf(text) }
   all.set(name, made)
   return made
 }
@@ -26,7 +30,7 @@ export const allStatements = (): readonly Statement[] => [...all.values()]
 
 const rendered = new Map<string, string>()
 
-export function renderFor(schema: string, { name, text }: Statement): string {
+export function renderFor(schema: string, { name, text }: Pick<Statement, 'name' | 'text'>): string {
   if (schema === 'belfry') return text
   const key = `${schema}.${name}`
   const known = rendered.get(key)

@@ -1,5 +1,4 @@
 import type { Instant } from '../runtime/clock.ts'
-import { texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { SCOPES, type Scope } from './scopes.ts'
@@ -24,7 +23,7 @@ const KEYS = 'belfry.api_keys k join belfry.tenants t on t.id = k.tenant_id'
 const PUT = statement(
   'put_api_key',
   `insert into belfry.api_keys (created_at, expires_at, id, tenant_id, name, prefix, scopes, hash)
-   select to_timestamp($1::float8 / 1000), to_timestamp($2::float8 / 1000), $3, t.id, $5, $6, $7, $8
+   select to_timestamp($1::float8 / 1000), to_timestamp($2::float8 / 1000), $3, t.id, $5, $6, $7::text[], $8
    from belfry.tenants t where t.id = $4 for key share`,
 )
 const FIND = statement('find_api_key', `select ${COLUMNS} from ${KEYS} where k.hash = $1`)
@@ -82,7 +81,7 @@ export async function putApiKey(
   key: Omit<ApiKeyRow, 'tenant' | 'revokedAt'> & { hash: Buffer },
 ): Promise<boolean> {
   const { createdAt, expiresAt, id, tenantId, name, prefix, scopes, hash } = key
-  return (await tx.execute(PUT, [createdAt, expiresAt, id, tenantId, name, prefix, texts(scopes), hash])) > 0
+  return (await tx.execute(PUT, [createdAt, expiresAt, id, tenantId, name, prefix, scopes, hash])) > 0
 }
 
 export async function findApiKey(db: Queryable, hash: Buffer): Promise<ApiKeyRow | null> {

@@ -1,5 +1,4 @@
 import type { Instant } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { CalendarDay } from './calendar-day.ts'
@@ -86,7 +85,7 @@ export async function putCalendar(
   at: { tenantId: number; name: string; now: Instant; replanned: number },
   { days, weekend }: UnderstoodCalendar,
 ): Promise<boolean> {
-  const rows = await tx.query(PUT, [at.tenantId, at.name, daysJson(days), numbers(weekend), at.now, at.replanned])
+  const rows = await tx.query(PUT, [at.tenantId, at.name, daysJson(days), weekend, at.now, at.replanned])
   return rows.length > 0
 }
 
@@ -95,7 +94,7 @@ export async function writeCalendar(
   at: { tenantId: number; name: string; now: Instant; version: number },
   { days, weekend }: UnderstoodCalendar,
 ): Promise<void> {
-  await tx.execute(WRITE, [at.tenantId, at.name, daysJson(days), numbers(weekend), at.version, at.now])
+  await tx.execute(WRITE, [at.tenantId, at.name, daysJson(days), weekend, at.version, at.now])
 }
 
 export const deleteCalendar = (tx: Queryable, tenantId: number, name: string): Promise<number> =>

@@ -4,7 +4,6 @@ import { Complaints } from '../input/complaints.ts'
 import { readWord } from '../input/read-fields.ts'
 import type { Calendar } from '../job/definition.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { texts } from '../store/arrays.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { countJobsOfCalendar, MAX_COUNTED } from './calendar-jobs.sql.ts'
@@ -57,7 +56,7 @@ export class Calendars {
     const found = new Map<string, Calendar>()
     if (names.length === 0) return found
     const { aside } = this.#deps.db
-    const rows = await aside.query<[string, number, string]>(VERSIONS, [tenantId, texts([...new Set(names)])])
+    const rows = await aside.query<[string, number, string]>(VERSIONS, [tenantId, [...new Set(names)]])
     for (const [name, version, writtenBy] of rows) {
       const known = this.#remembered.get(keyOf(tenantId, name))
       if (known?.version === version && known.writtenBy === writtenBy) {

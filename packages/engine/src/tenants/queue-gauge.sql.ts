@@ -1,6 +1,5 @@
 import { DELIVERY, KEYED, RUN_STATE } from '../job/states.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Asked, Gauge, type GaugeDeps, type Reading, type ReadingRow, type Refusal, readingOf } from './gauge.ts'
@@ -40,5 +39,5 @@ export function queueGauge(deps: { db: Queryable; clock: Clock; limits: GaugeDep
 async function measure(db: Queryable, queues: readonly Asked[]): Promise<Reading[]> {
   const ids = queues.map(({ id }) => id)
   const bounds = queues.map(({ limits }) => (limits.maxDepth ?? 0) + 1)
-  return (await db.query<ReadingRow>(MEASURE, [numbers(ids), numbers(bounds)])).map(readingOf)
+  return (await db.query<ReadingRow>(MEASURE, [ids, bounds])).map(readingOf)
 }

@@ -1,6 +1,5 @@
 import { RUN_STATE } from '../job/states.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import { type Asked, Gauge, type GaugeDeps, type Reading, type ReadingRow, type Refusal, readingOf } from './gauge.ts'
@@ -52,5 +51,5 @@ async function read(db: Queryable, sent: Statement, tenants: readonly Asked[]): 
   if (tenants.length === 0) return []
   const ids = tenants.map(({ id }) => id)
   const bounds = tenants.map(({ limits }) => (limits.maxDepth === null ? MAX_AGED : limits.maxDepth + 1))
-  return (await db.query<ReadingRow>(sent, [numbers(ids), numbers(bounds)])).map(readingOf)
+  return (await db.query<ReadingRow>(sent, [ids, bounds])).map(readingOf)
 }

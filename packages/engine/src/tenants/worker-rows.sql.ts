@@ -1,6 +1,5 @@
 import { shardOfKey } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { booleans, numbers, texts } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -129,7 +128,7 @@ export async function putWorker(db: Queryable, key: WorkerKey, fields: WorkerFie
     capacity ?? null,
     draining ?? null,
     version ?? null,
-    queues === undefined ? null : texts(queues),
+    queues === undefined ? null : queues,
     labels === undefined ? null : JSON.stringify(labels),
     isSighting || draining === undefined,
   ])
@@ -156,12 +155,12 @@ export async function sawWorkers(
   const seen = eachOnce(sightings)
   const rows = await db.query<[number, string, boolean]>(SAW, [
     now,
-    numbers(seen.map((one) => shardOfKey(one.tenantId, one.id, shards))),
-    numbers(seen.map((one) => one.tenantId)),
-    texts(seen.map((one) => one.id)),
-    texts(seen.map((one) => [...one.queues].slice(0, MAX_QUEUES).join(','))),
-    numbers(seen.map((one) => one.inFlight)),
-    booleans(seen.map((one) => one.isNew)),
+    seen.map((one) => shardOfKey(one.tenantId, one.id, shards)),
+    seen.map((one) => one.tenantId),
+    seen.map((one) => one.id),
+    seen.map((one) => [...one.queues].slice(0, MAX_QUEUES).join(',')),
+    seen.map((one) => one.inFlight),
+    seen.map((one) => one.isNew),
   ])
   return rows.map(([tenantId, id, isDraining]) => ({ tenantId, id, isDraining }))
 }

@@ -1,6 +1,5 @@
 import { FIRST_ID } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { TIMER_COLUMNS, type Timer, type TimerRow, timerOf } from './timer.ts'
@@ -32,9 +31,9 @@ export async function readDueTimers(
   limitPerShard: number,
 ): Promise<Timer[]> {
   const rows = await db.query<TimerRow>(READ_DUE, [
-    numbers(shards.map(({ shard }) => shard)),
-    instants(shards.map(({ position }) => position.dueAt)),
-    ids(shards.map(({ position }) => position.jobId)),
+    shards.map(({ shard }) => shard),
+    shards.map(({ position }) => position.dueAt),
+    shards.map(({ position }) => position.jobId),
     until,
     limitPerShard,
   ])

@@ -1,6 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { ids, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -27,8 +26,8 @@ export async function readPlannedTimers(
   limitPerShard: number,
 ): Promise<PlannedTimer[]> {
   const rows = await db.query<[string, string | null, Instant | null, Instant | null]>(READ, [
-    numbers(shards.map(({ shard }) => shard)),
-    ids(shards.map(({ after }) => after)),
+    shards.map(({ shard }) => shard),
+    shards.map(({ after }) => after),
     limitPerShard,
   ])
   return rows.map(([jobId, scheduleId, nominalAt, decidedUntil]) => {

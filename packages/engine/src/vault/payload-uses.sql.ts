@@ -1,7 +1,6 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import { ids, instants, numbers } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { payloadIdOf } from './payload-ref.ts'
@@ -116,12 +115,12 @@ export async function announceUses(tx: Queryable, uses: readonly PayloadUse[]): 
   })
   if (placed.length === 0) return [...uses]
   const missing = await tx.query<[string, number]>(ANNOUNCE, [
-    numbers(placed.map(({ shard }) => shard)),
-    ids(placed.map(({ payloadId }) => payloadId)),
-    numbers(placed.map(({ tenantId }) => tenantId)),
-    numbers(placed.map(({ jobShard }) => jobShard)),
-    ids(placed.map(({ jobId }) => jobId)),
-    instants(placed.map(({ at }) => at)),
+    placed.map(({ shard }) => shard),
+    placed.map(({ payloadId }) => payloadId),
+    placed.map(({ tenantId }) => tenantId),
+    placed.map(({ jobShard }) => jobShard),
+    placed.map(({ jobId }) => jobId),
+    placed.map(({ at }) => at),
   ])
   const isMissing = new Set(missing.map(([payloadId, tenantId]) => `${payloadId}.${tenantId}`))
   return uses.filter(({ payloadRef, tenantId }) => {
@@ -135,9 +134,9 @@ export async function endUses(tx: Queryable, uses: readonly Pick<PayloadUse, 'pa
   const placed = uses.map(placeOf).filter((place) => place !== null)
   if (placed.length === 0) return
   await tx.query(END, [
-    numbers(placed.map(({ shard }) => shard)),
-    ids(placed.map(({ payloadId }) => payloadId)),
-    ids(placed.map(({ jobId }) => jobId)),
+    placed.map(({ shard }) => shard),
+    placed.map(({ payloadId }) => payloadId),
+    placed.map(({ jobId }) => jobId),
   ])
 }
 

@@ -36,7 +36,11 @@ const allows = ({ by }: Hot, read: string): boolean =>
   by.includes(read) || (by.includes('specs') && /^specs_\w+_pkey$/.test(read))
 
 const literal = (value: unknown): string =>
-  value === null ? 'null' : `'${String(value).replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+  value === null ? 'null' : `'${text(value).replaceAll('\\', '\\\\').replaceAll("'", "''")}'`
+const text = (value: unknown): string =>
+  Array.isArray(value)
+    ? `{${value.map((one) => (one === null ? 'null' : JSON.stringify(String(one)))).join(',')}}`
+    : String(value)
 
 async function setup() {
   const database = await createDatabase({ fresh: true })
