@@ -77,7 +77,7 @@ const TAKE_WITH_ROOM = `
        select h.packed_by, h.packed_jobs, h.packed_times, cardinality(h.packed_by) as count where at_a_glance.is_free
        union all
        select coalesce(array_agg(u.holder), '{}'), coalesce(array_agg(u.job_id), '{}'), coalesce(array_agg(u.nominal_at), '{}'), count(*)
-       from unnest(h.packed_by, h.packed_jobs, h.packed_times) as u (holder, job_id, nominal_at)
+       from (select unnest(h.packed_by) as holder, unnest(h.packed_jobs) as job_id, unnest(h.packed_times) as nominal_at offset 0) u
        where not at_a_glance.is_free and (u.holder in (select c.holder from belfry.receipts c)) is true
        having not at_a_glance.is_free
      ) listed
@@ -89,7 +89,7 @@ const TAKE_WITH_ROOM = `
      select coalesce(sum(cardinality(r.packable)), 0) >= ${MIN_PACKED} as is_many from roomy r
    ), granted as (
      update belfry.limits l set used_at = greatest(l.used_at, to_timestamp($3::float8 / 1000)),
-       packed_by = case when packs.is_many then r.packed_by || array_fill($2::bigint, array[cardinality(r.packable)]) else r.packed_by end,
+       packed_by = case when packs.is_many then r.packed_by || array_fill($2::bigint, array[coalesce(cardinality(r.packable), 0)]) else r.packed_by end,
        packed_jobs = case when packs.is_many then r.packed_jobs || r.jobs else r.packed_jobs end,
        packed_times = case when packs.is_many then r.packed_times || r.times else r.packed_times end
      from packs cross join roomy r where l.ctid = r.ctid

@@ -59,6 +59,20 @@ test('many runs of keys that have room leave one receipt and no rows, and count 
   expect(await claim(b, 4)).toHaveLength(0)
 })
 
+test('a key of which nothing can stand in a receipt is claimed beside those that leave one', async () => {
+  const { a, claim, leased, count } = await nodes()
+  await a.jobs.createMany(jobs(MANY))
+  const once = {
+    queue: 'work',
+    payload: 1,
+    delivery: 'at_most_once' as const,
+    concurrency: { key: 'key-once', limit: 2 },
+  }
+  await a.jobs.createMany([once, once])
+  expect(await claim(a)).toHaveLength(MANY + 2)
+  expect([await count('runs'), await count('receipts'), await leased()]).toEqual([2, 1, [30, 30, 30, 30, 2]])
+})
+
 test('what has ended in a receipt frees its slot at once, though the receipt stays and still lists it', async () => {
   const { a, b, claim, leased, count, end } = await nodes()
   await a.jobs.createMany(jobs(2 * MANY, 30))
