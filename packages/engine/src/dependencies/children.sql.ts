@@ -37,7 +37,8 @@ const RELEASE = statement(
 const END = statement(
   'end_children',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::smallint[], $5::text[]) as u (shard, job_id, nominal_at, outcome, error)
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::smallint[]) as outcome,
+       unnest($5::text[]) as error
    ), place as (
      select r.ctid, u.outcome, u.error from u cross join lateral (select r.ctid from belfry.runs r where ${BY_KEY} limit 1) r
    ), gone as (

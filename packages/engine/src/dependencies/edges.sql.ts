@@ -26,8 +26,10 @@ type Pair = Pick<Edge, 'parent' | 'child'>
 
 const INSERT_TEXT = `insert into belfry.edges (child_nominal, parent, child, tenant_id, shard, child_shard, kind, wanted, on_failure)
    select to_timestamp(u.child_nominal / 1000), u.parent, u.child, u.tenant_id, u.shard, u.child_shard, u.kind, u.wanted, u.on_failure
-   from unnest($1::smallint[], $2::uuid[], $3::uuid[], $4::smallint[], $5::float8[], $6::int[], $7::smallint[], $8::smallint[], $9::smallint[])
-     as u (shard, parent, child, child_shard, child_nominal, tenant_id, kind, wanted, on_failure)`
+   from (
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as parent, unnest($3::uuid[]) as child, unnest($4::smallint[]) as child_shard,
+       unnest($5::float8[]) as child_nominal, unnest($6::int[]) as tenant_id, unnest($7::smallint[]) as kind, unnest($8::smallint[]) as wanted,
+       unnest($9::smallint[]) as on_failure) u`
 /** Of jobs that nobody has sent before nothing is there to be compared, which spares a fifth of the work. */
 const INSERT = {
   first: statement('insert_edges', INSERT_TEXT),

@@ -46,7 +46,9 @@ const PUT = statement(
   'put_ends',
   `insert into belfry.outbox (nominal_at, job_id, number, shard, outcome, one_off)
    select to_timestamp(u.nominal_at / 1000), u.job_id, u.number, u.shard, u.outcome, u.one_off
-   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::smallint[], $6::boolean[]) as u (shard, job_id, nominal_at, number, outcome, one_off)
+   from (
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as number,
+       unnest($5::smallint[]) as outcome, unnest($6::boolean[]) as one_off) u
    on conflict (shard, job_id, nominal_at, number) do update set outcome = excluded.outcome`,
 )
 const putText = (number: number, isOneOff: boolean): string =>

@@ -13,8 +13,8 @@ import type { Fence } from './lease.ts'
 const RENEW = statement(
   'renew_leases',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[], $6::float8[])
-       as u (shard, job_id, nominal_at, attempt, holder, until)
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
+       unnest($5::bigint[]) as holder, unnest($6::float8[]) as until
    ), held as (
      select r.ctid, r.job_id, r.nominal_at, r.cancel_requested,
        case when r.cancel_requested then r.lease_until else greatest(r.lease_until, least(to_timestamp(u.until / 1000), r.deadline)) end as lease_until
@@ -37,7 +37,9 @@ const RENEW = statement(
 const LOOK = statement(
   'look_at_leases',
   `select u.job_id, to_timestamp(u.nominal_at / 1000), r.cancel_requested, r.lease_until
-   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
+   from (
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
+       unnest($5::bigint[]) as holder) u
    cross join lateral (
      select r.cancel_requested, r.lease_until from belfry.runs r
      where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)

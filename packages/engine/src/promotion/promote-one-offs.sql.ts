@@ -12,8 +12,8 @@ import { idsOf, type Promoted } from './promote-recurring.sql.ts'
 const PROMOTE = statement(
   'promote_one_offs',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::boolean[], $9::boolean[])
-       as u (shard, job_id, version, turn, leased, packs)
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::int[]) as version, unnest($4::bigint[]) as turn,
+       unnest($5::boolean[]) as leased, unnest($9::boolean[]) as packs
    ), held as (
      select t.ctid, u.turn, u.leased and not t.is_limited as leased, u.packs and not t.is_limited and not t.has_dependents as packs
      from u cross join lateral (

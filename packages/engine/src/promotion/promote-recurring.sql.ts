@@ -30,8 +30,9 @@ const TAKES_THOUGHT = `(${IS_ALIVE}) and (h.overlap > ${OVERLAP.skip} or h.overl
 const PROMOTE = statement(
   'promote_recurring',
   `with u as (
-     select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::bigint[], $5::bigint[], $6::bigint[], $7::boolean[], $8::boolean[], $12::boolean[])
-       as u (shard, job_id, version, next_nominal, next_due, turn, leased, wanted, packs)
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::int[]) as version, unnest($4::bigint[]) as next_nominal,
+       unnest($5::bigint[]) as next_due, unnest($6::bigint[]) as turn, unnest($7::boolean[]) as leased, unnest($8::boolean[]) as wanted,
+       unnest($12::boolean[]) as packs
    ), held as (
      select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased and not t.is_limited as leased, u.wanted and not t.is_limited as wanted,
        u.packs and not t.is_limited and not t.has_dependents as packs, t.nominal_at, t.due_at, t.overlap,

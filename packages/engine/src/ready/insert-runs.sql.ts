@@ -8,9 +8,12 @@ const insertText = (state: number): string =>
      priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0,
      u.timeout_ms, u.shard, ${state}, u.priority, u.cause, u.delivery, u.one_off, false, u.has_dependents, u.limit_key
-   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::float8[], $5::bigint[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[],
-     $11::smallint[], $12::smallint[], $13::smallint[], $14::boolean[], $15::boolean[], $16::bigint[])
-     as u (shard, job_id, nominal_at, due_at, turn, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, one_off, has_dependents, limit_key)
+   from (
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::float8[]) as due_at,
+       unnest($5::bigint[]) as turn, unnest($6::int[]) as tenant_id, unnest($7::int[]) as queue_id, unnest($8::int[]) as job_version,
+       unnest($9::int[]) as attempt, unnest($10::int[]) as timeout_ms, unnest($11::smallint[]) as priority, unnest($12::smallint[]) as cause,
+       unnest($13::smallint[]) as delivery, unnest($14::boolean[]) as one_off, unnest($15::boolean[]) as has_dependents,
+       unnest($16::bigint[]) as limit_key) u
    on conflict do nothing
    returning job_id, nominal_at`
 
