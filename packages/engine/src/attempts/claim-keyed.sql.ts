@@ -1,5 +1,6 @@
 import type { Candidate } from '../concurrency/admission.ts'
 import type { Rate } from '../concurrency/gcra.ts'
+import type { KeyRef } from '../concurrency/key-ref.ts'
 import { limitsOf } from '../concurrency/shared-limits.sql.ts'
 import { LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -153,11 +154,6 @@ export interface PickedRun extends Candidate {
   jobId: string
   turn: number
   priority: number
-}
-
-interface KeyRef {
-  shard: number
-  key: string
 }
 
 export interface LockedKey extends KeyRef {

@@ -1,4 +1,5 @@
 import { byKey, existingKeys, type KeyLimit, keyLimitOf, makeKeyLimits } from '../concurrency/key-limits.sql.ts'
+import type { KeyRef } from '../concurrency/key-ref.ts'
 import type { Definition } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { isLockTimeout, type Transaction } from '../store/database.ts'
@@ -9,11 +10,6 @@ import { definitionsOfKeys, newestJobsOfKeys } from './definitions-of-keys.sql.t
 const PATIENCE_MS = 5
 /** Where one of many cannot be made, so many are made one by one; the rest is for later claims. */
 const MAX_ALONE = 50
-
-interface KeyRef {
-  shard: number
-  key: string
-}
 
 /** The keys that nobody else holds, in the order of their rows. One that has no row gets it from what the jobs of its runs say. */
 export async function holdKeys(

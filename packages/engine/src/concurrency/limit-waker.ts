@@ -1,12 +1,8 @@
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
+import type { KeyRef } from './key-ref.ts'
 import type { Spaced } from './space-limited.sql.ts'
 import { WakeTimes } from './wake-times.ts'
-
-interface KeyRef {
-  shard: number
-  key: string
-}
 
 interface Ready {
   queueId: number

@@ -3,6 +3,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Rate } from './gcra.ts'
+import type { KeyRef } from './key-ref.ts'
 import { limitsOf } from './shared-limits.sql.ts'
 import { timesInLine } from './times-in-line.ts'
 
@@ -44,11 +45,6 @@ const SPACE = statement(
 /** How far ahead runs are given times: a rate that is changed counts for all that wait behind them. */
 export const AHEAD_MS = 1_000
 const MAX_AT_ONCE = 1_000
-
-interface KeyRef {
-  shard: number
-  key: string
-}
 
 export interface Spaced {
   /** Runs that wait for their time now, by the first of each key. */

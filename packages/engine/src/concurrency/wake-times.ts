@@ -1,9 +1,5 @@
 import type { Instant } from '../runtime/clock.ts'
-
-interface KeyRef {
-  shard: number
-  key: string
-}
+import type { KeyRef } from './key-ref.ts'
 
 type Entry = KeyRef & { at: Instant }
 
