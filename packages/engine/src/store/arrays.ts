@@ -8,76 +8,112 @@ export type ArrayValues = readonly (number | string | boolean | null | undefined
 /** By the place of the parameter. */
 export type ArrayTypes = readonly (ElementType | undefined)[]
 
-export type ElementType = keyof typeof FIXED | 'text'
+export type ElementType = keyof typeof ELEMENTS
 
-interface Fixed {
+/** The same bytes twice: numbers are written quickest through a view, texts through the buffer. */
+interface Target {
+  buffer: Buffer
+  view: DataView
+}
+
+interface Element {
   oid: number
-  bytes: number
-  write(view: DataView, at: number, value: never): void
+  /** Null: as many as the text has. */
+  bytes: number | null
+  /** Answers where it ends. */
+  write(target: Target, at: number, value: never): number
 }
 
 const HEADER_BYTES = 20
-const TEXT_OID = 25
+const LENGTH_BYTES = 4
 const NULL_LENGTH = -1
 const TWO_TO_32 = 0x1_0000_0000
 
 const misfit = (type: string, value: unknown): RangeError => new RangeError(`${String(value)} is no ${type}`)
 
-const FIXED = {
+const ELEMENTS = {
   boolean: {
     oid: 16,
     bytes: 1,
-    write: (view, at, value: boolean) => view.setInt8(at, value ? 1 : 0),
+    write({ view }, at, value: boolean) {
+      view.setInt8(at, value ? 1 : 0)
+      return at + 1
+    },
   },
   smallint: {
     oid: 21,
     bytes: 2,
-    write(view, at, value: number) {
+    write({ view }, at, value: number) {
       if ((value << 16) >> 16 !== value) throw misfit('smallint', value)
       view.setInt16(at, value)
+      return at + 2
     },
   },
   int: {
     oid: 23,
     bytes: 4,
-    write(view, at, value: number) {
+    write({ view }, at, value: number) {
       if ((value | 0) !== value) throw misfit('int', value)
       view.setInt32(at, value)
+      return at + 4
     },
   },
   bigint: {
     oid: 20,
     bytes: 8,
-    write(view, at, value: number | string) {
-      if (typeof value === 'string') return view.setBigInt64(at, BigInt(value))
-      if (!Number.isSafeInteger(value)) throw misfit('bigint', value)
-      view.setInt32(at, Math.floor(value / TWO_TO_32))
-      view.setUint32(at + 4, value >>> 0)
+    write({ view }, at, value: number | string) {
+      if (typeof value === 'string') {
+        view.setBigInt64(at, BigInt(value))
+      } else {
+        if (!Number.isSafeInteger(value)) throw misfit('bigint', value)
+        view.setInt32(at, Math.floor(value / TWO_TO_32))
+        view.setUint32(at + 4, value >>> 0)
+      }
+      return at + 8
     },
   },
   float8: {
     oid: 701,
     bytes: 8,
-    write: (view, at, value: number) => view.setFloat64(at, value),
+    write({ view }, at, value: number) {
+      view.setFloat64(at, value)
+      return at + 8
+    },
   },
-  uuid: { oid: 2950, bytes: 16, write: writeUuid },
+  uuid: {
+    oid: 2950,
+    bytes: 16,
+    write({ view }, at, value: string) {
+      view.setInt32(at, (four(value, 0) << 16) | four(value, 4))
+      view.setInt32(at + 4, (four(value, 9) << 16) | four(value, 14))
+      view.setInt32(at + 8, (four(value, 19) << 16) | four(value, 24))
+      view.setInt32(at + 12, (four(value, 28) << 16) | four(value, 32))
+      return at + 16
+    },
+  },
   tid: {
     oid: 27,
     bytes: 6,
     /** `(block,offset)`, as the database writes it. */
-    write(view, at, value: string) {
+    write({ view }, at, value: string) {
       const comma = value.indexOf(',')
       view.setUint32(at, Number(value.slice(1, comma)))
       view.setUint16(at + 4, Number(value.slice(comma + 1, -1)))
+      return at + 6
     },
   },
-} satisfies Record<string, Fixed>
+  text: {
+    oid: 25,
+    bytes: null,
+    write: ({ buffer }, at, value: string) => at + buffer.write(value, at),
+  },
+} satisfies Record<string, Element>
 
 /** What the arrays of a statement hold, by their casts. */
 export function arrayTypesOf(text: string): ArrayTypes {
   const types: (ElementType | undefined)[] = []
   for (const [cast, parameter, type] of text.matchAll(/\$(\d+)::(\w+)\[\]/g)) {
-    if (type !== 'text' && !((type as string) in FIXED)) throw new Error(`${cast} is not known as an array`)
+    if (!((type as string) in ELEMENTS)) throw new Error(`${cast} is not known as an array`)
     const place = Number(parameter) - 1
     if (types[place] !== undefined && types[place] !== type) throw new Error(`$${parameter} has two types`)
     types[place] = type as ElementType
@@ -91,58 +127,41 @@ export const encoded = (types: ArrayTypes, values: readonly unknown[]): unknown[
     if (!Array.isArray(value)) return value
     const type = types[place]
     if (type === undefined) throw new Error(`$${place + 1} is an array: the statement has to say of what`)
-    return type === 'text' ? textArray(value) : fixedArray(FIXED[type], value)
+    return arrayOf(ELEMENTS[type], value)
   })
 
-function fixedArray({ oid, bytes, write }: Fixed, values: ArrayValues): Buffer {
-  const buffer = Buffer.allocUnsafe(HEADER_BYTES + values.length * (4 + bytes))
+function arrayOf({ oid, bytes, write }: Element, values: ArrayValues): Buffer {
+  const size = bytes === null ? bytesOf(values) : bytes * values.length
+  const buffer = Buffer.allocUnsafe(HEADER_BYTES + LENGTH_BYTES * values.length + size)
   const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length)
+  const target = { buffer, view }
   let at = HEADER_BYTES
   let hasNull = false
   for (const value of values) {
+    const start = at + LENGTH_BYTES
     if (value === null || value === undefined) {
       view.setInt32(at, NULL_LENGTH)
-      at += 4
+      at = start
       hasNull = true
     } else {
-      view.setInt32(at, bytes)
-      write(view, at + 4, value as never)
-      at += 4 + bytes
+      const end = write(target, start, value as never)
+      view.setInt32(at, end - start)
+      at = end
     }
   }
-  writeHeader(view, oid, values.length, hasNull)
-  return hasNull ? buffer.subarray(0, at) : buffer
-}
-
-function textArray(values: readonly (string | null | undefined)[]): Buffer {
-  let bytes = HEADER_BYTES + values.length * 4
-  for (const value of values) if (value !== null && value !== undefined) bytes += Buffer.byteLength(value)
-  const buffer = Buffer.allocUnsafe(bytes)
-  const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length)
-  let at = HEADER_BYTES
-  let hasNull = false
-  for (const value of values) {
-    if (value === null || value === undefined) {
-      view.setInt32(at, NULL_LENGTH)
-      at += 4
-      hasNull = true
-    } else {
-      const length = buffer.write(value, at + 4)
-      view.setInt32(at, length)
-      at += 4 + length
-    }
-  }
-  writeHeader(view, TEXT_OID, values.length, hasNull)
-  return buffer
-}
-
-/** One dimension, which begins at 1. */
-function writeHeader(view: DataView, oid: number, length: number, hasNull: boolean): void {
+  // One dimension, which begins at 1.
   view.setInt32(0, 1)
   view.setInt32(4, hasNull ? 1 : 0)
   view.setInt32(8, oid)
-  view.setInt32(12, length)
+  view.setInt32(12, values.length)
   view.setInt32(16, 1)
+  return at === buffer.length ? buffer : buffer.subarray(0, at)
+}
+
+function bytesOf(values: ArrayValues): number {
+  let bytes = 0
+  for (const value of values) if (typeof value === 'string') bytes += Buffer.byteLength(value)
+  return bytes
 }
 
 /** What a hexadecimal digit stands for, by its character. */
@@ -150,13 +169,6 @@ const DIGIT = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(Stri
 const digit = (text: string, at: number): number => DIGIT[text.charCodeAt(at)] as number
 const four = (text: string, at: number): number =>
   (digit(text, at) << 12) | (digit(text, at + 1) << 8) | (digit(text, at + 2) << 4) | digit(text, at + 3)
-
-function writeUuid(view: DataView, at: number, value: string): void {
-  view.setInt32(at, (four(value, 0) << 16) | four(value, 4))
-  view.setInt32(at + 4, (four(value, 9) << 16) | four(value, 14))
-  view.setInt32(at + 8, (four(value, 19) << 16) | four(value, 24))
-  view.setInt32(at + 12, (four(value, 28) << 16) | four(value, 32))
-}
 
 export const places = (rows: readonly { place: string }[]): string[] => rows.map(({ place }) => place)
 
