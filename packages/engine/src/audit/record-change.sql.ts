@@ -1,8 +1,8 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { withoutNul } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { withoutNul } from '../store/without-nul.ts'
 
 /** What can be changed, as it stands in `job_changes.subject`. */
 export const SUBJECT = {

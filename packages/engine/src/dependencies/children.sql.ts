@@ -3,7 +3,7 @@ import { type OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { MadeReady } from '../ready/wake-waiting.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { type ArrayValues, places } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -78,7 +78,7 @@ export async function releaseChildren(
 ): Promise<MadeReady[]> {
   if (children.length === 0) return []
   const shards = children.map(({ jobId }) => shardOfJob(jobId))
-  const values = [shards, places(children), children.map(({ turn }) => turn), now]
+  const values = [shards, children.map(({ place }) => place), children.map(({ turn }) => turn), now]
   const rows = await tx.query<[number, number, number, string]>(RELEASE, values)
   return rows.map(([queueId, priority, delivery, turn]) => ({ queueId, priority, delivery, turn: Number(turn) }))
 }

@@ -1,5 +1,4 @@
 import { shardOfJob } from '../job/ids.ts'
-import { places } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { HeldEdge } from './hold-children.sql.ts'
@@ -31,9 +30,9 @@ export async function forgetTold(
 ): Promise<string[]> {
   const rows = await tx.query<[string]>(FORGET, [
     edges.map(({ parent }) => shardOfJob(parent)),
-    places(edges),
+    edges.map(({ place }) => place),
     edges.map(({ child }) => child),
-    places(ends),
+    ends.map(({ place }) => place),
     [...going.keys()],
     [...going.values()],
   ])

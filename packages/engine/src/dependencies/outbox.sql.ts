@@ -1,7 +1,7 @@
 import { shardOfJob } from '../job/ids.ts'
 import { OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { type ArrayValues, places } from '../store/arrays.ts'
+import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -102,7 +102,7 @@ export async function lockEndsOfRecurring(tx: Queryable, limit: number, behind: 
 }
 
 export async function deleteEnds(tx: Queryable, ends: readonly HeldEnd[]): Promise<void> {
-  if (ends.length > 0) await tx.execute(DELETE, [places(ends)])
+  if (ends.length > 0) await tx.execute(DELETE, [ends.map(({ place }) => place)])
 }
 
 /** Ends of one-offs that happened before somebody began to wait for them. */

@@ -1,5 +1,5 @@
 import { BelfryError } from '../errors.ts'
-import { withoutNul } from '../store/arrays.ts'
+import { withoutNul } from '../store/without-nul.ts'
 
 const MAX_CHECKPOINT_BYTES = 65_536
 const MAX_PROGRESS_CHARACTERS = 1_000

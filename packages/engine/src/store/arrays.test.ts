@@ -44,11 +44,15 @@ test('whatever is put into an array arrives as it is', async () => {
 })
 
 test('what an array cannot hold is refused, not cut off', () => {
-  const into = (type: string, value: number) => () => encoded(arrayTypesOf(`$1::${type}[]`), [[value]])
+  const into = (type: string, value: number | string) => () => encoded(arrayTypesOf(`$1::${type}[]`), [[value]])
   for (const value of [32_768, -32_769, 1.5, Number.NaN])
     expect(into('smallint', value)).toThrow(`${value} is no smallint`)
   for (const value of [2 ** 31, -(2 ** 31) - 1, 0.5]) expect(into('int', value)).toThrow(`${value} is no int`)
-  for (const value of [2 ** 53, 0.5]) expect(into('bigint', value)).toThrow(`${value} is no bigint`)
+  const big = [2 ** 53, 0.5, '9223372036854775808', '-9223372036854775809', '']
+  for (const value of big) expect(into('bigint', value)).toThrow(`${value} is no bigint`)
+  const id = '019a0000-0000-7000-8000-00000000000f'
+  for (const value of [id.slice(1), `${id}0`, id.replace('f', 'g'), id.replace('f', 'é'), ''])
+    expect(into('uuid', value)).toThrow(`${value} is no uuid`)
 })
 
 test('the statement says what an array holds, once', () => {

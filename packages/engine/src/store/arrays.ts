@@ -5,23 +5,15 @@
  */
 export type ArrayValues = readonly (number | string | boolean | null | undefined)[]
 
-/** By the place of the parameter. */
+/** What the arrays among a statement's parameters hold, by their place. */
 export type ArrayTypes = readonly (ElementType | undefined)[]
 
-export type ElementType = keyof typeof ELEMENTS
-
-/** The same bytes twice: numbers are written quickest through a view, texts through the buffer. */
-interface Target {
-  buffer: Buffer
-  view: DataView
-}
+type ElementType = keyof typeof ELEMENTS
 
 interface Element {
   oid: number
   /** Null: as many as the text has. */
-  bytes: number | null
-  /** Answers where it ends. */
-  write(target: Target, at: number, value: never): number
+  fixed: { bytes: number; write(view: DataView, at: number, value: never): void } | null
 }
 
 const HEADER_BYTES = 20
@@ -32,81 +24,14 @@ const TWO_TO_32 = 0x1_0000_0000
 const misfit = (type: string, value: unknown): RangeError => new RangeError(`${String(value)} is no ${type}`)
 
 const ELEMENTS = {
-  boolean: {
-    oid: 16,
-    bytes: 1,
-    write({ view }, at, value: boolean) {
-      view.setInt8(at, value ? 1 : 0)
-      return at + 1
-    },
-  },
-  smallint: {
-    oid: 21,
-    bytes: 2,
-    write({ view }, at, value: number) {
-      if ((value << 16) >> 16 !== value) throw misfit('smallint', value)
-      view.setInt16(at, value)
-      return at + 2
-    },
-  },
-  int: {
-    oid: 23,
-    bytes: 4,
-    write({ view }, at, value: number) {
-      if ((value | 0) !== value) throw misfit('int', value)
-      view.setInt32(at, value)
-      return at + 4
-    },
-  },
-  bigint: {
-    oid: 20,
-    bytes: 8,
-    write({ view }, at, value: number | string) {
-      if (typeof value === 'string') {
-        view.setBigInt64(at, BigInt(value))
-      } else {
-        if (!Number.isSafeInteger(value)) throw misfit('bigint', value)
-        view.setInt32(at, Math.floor(value / TWO_TO_32))
-        view.setUint32(at + 4, value >>> 0)
-      }
-      return at + 8
-    },
-  },
-  float8: {
-    oid: 701,
-    bytes: 8,
-    write({ view }, at, value: number) {
-      view.setFloat64(at, value)
-      return at + 8
-    },
-  },
-  uuid: {
-    oid: 2950,
-    bytes: 16,
-    write({ view }, at, value: string) {
-      view.setInt32(at, (four(value, 0) << 16) | four(value, 4))
-      view.setInt32(at + 4, (four(value, 9) << 16) | four(value, 14))
-      view.setInt32(at + 8, (four(value, 19) << 16) | four(value, 24))
-      view.setInt32(at + 12, (four(value, 28) << 16) | four(value, 32))
-      return at + 16
-    },
-  },
-  tid: {
-    oid: 27,
-    bytes: 6,
-    /** `(block,offset)`, as the database writes it. */
-    write({ view }, at, value: string) {
-      const comma = value.indexOf(',')
-      view.setUint32(at, Number(value.slice(1, comma)))
-      view.setUint16(at + 4, Number(value.slice(comma + 1, -1)))
-      return at + 6
-    },
-  },
-  text: {
-    oid: 25,
-    bytes: null,
-    write: ({ buffer }, at, value: string) => at + buffer.write(value, at),
-  },
+  boolean: { oid: 16, fixed: { bytes: 1, write: (view, at, value: boolean) => view.setInt8(at, value ? 1 : 0) } },
+  smallint: { oid: 21, fixed: { bytes: 2, write: writeSmallint } },
+  int: { oid: 23, fixed: { bytes: 4, write: writeInt } },
+  bigint: { oid: 20, fixed: { bytes: 8, write: writeBigint } },
+  float8: { oid: 701, fixed: { bytes: 8, write: (view, at, value: number) => view.setFloat64(at, value) } },
+  uuid: { oid: 2950, fixed: { bytes: 16, write: writeUuid } },
+  tid: { oid: 27, fixed: { bytes: 6, write: writeTid } },
+  text: { oid: 25, fixed: null },
 } satisfies Record<string, Element>
 
 /** What the arrays of a statement hold, by their casts. */
@@ -130,11 +55,10 @@ export const encoded = (types: ArrayTypes, values: readonly unknown[]): unknown[
     return arrayOf(ELEMENTS[type], value)
   })
 
-function arrayOf({ oid, bytes, write }: Element, values: ArrayValues): Buffer {
-  const size = bytes === null ? bytesOf(values) : bytes * values.length
+function arrayOf({ oid, fixed }: Element, values: ArrayValues): Buffer {
+  const size = fixed === null ? bytesOf(values) : fixed.bytes * values.length
   const buffer = Buffer.allocUnsafe(HEADER_BYTES + LENGTH_BYTES * values.length + size)
   const view = new DataView(buffer.buffer, buffer.byteOffset, buffer.length)
-  const target = { buffer, view }
   let at = HEADER_BYTES
   let hasNull = false
   for (const value of values) {
@@ -143,11 +67,12 @@ function arrayOf({ oid, bytes, write }: Element, values: ArrayValues): Buffer {
       view.setInt32(at, NULL_LENGTH)
       at = start
       hasNull = true
-    } else {
-      const end = write(target, start, value as never)
-      view.setInt32(at, end - start)
-      at = end
+      continue
     }
+    const length = fixed === null ? buffer.write(value as string, start) : fixed.bytes
+    fixed?.write(view, start, value as never)
+    view.setInt32(at, length)
+    at = start + length
   }
   // One dimension, which begins at 1.
   view.setInt32(0, 1)
@@ -164,13 +89,52 @@ function bytesOf(values: ArrayValues): number {
   return bytes
 }
 
-/** What a hexadecimal digit stands for, by its character. */
-const DIGIT = Uint8Array.from({ length: 128 }, (_, code) => Number.parseInt(String.fromCharCode(code), 16) || 0)
-const digit = (text: string, at: number): number => DIGIT[text.charCodeAt(at)] as number
+function writeSmallint(view: DataView, at: number, value: number): void {
+  if ((value << 16) >> 16 !== value) throw misfit('smallint', value)
+  view.setInt16(at, value)
+}
+
+function writeInt(view: DataView, at: number, value: number): void {
+  if ((value | 0) !== value) throw misfit('int', value)
+  view.setInt32(at, value)
+}
+
+/** Ids of holders and keys are texts: they need more than a number holds. */
+function writeBigint(view: DataView, at: number, value: number | string): void {
+  if (typeof value === 'string') {
+    const big = BigInt(value)
+    if (BigInt.asIntN(64, big) !== big || value === '') throw misfit('bigint', value)
+    view.setBigInt64(at, big)
+    return
+  }
+  if (!Number.isSafeInteger(value)) throw misfit('bigint', value)
+  view.setInt32(at, Math.floor(value / TWO_TO_32))
+  view.setUint32(at + 4, value >>> 0)
+}
+
+/** What a hexadecimal digit stands for, by its character; -1: it is none. */
+const DIGIT = Int8Array.from({ length: 128 }, (_, code) => {
+  const digit = Number.parseInt(String.fromCharCode(code), 16)
+  return Number.isNaN(digit) ? -1 : digit
+})
+const digit = (text: string, at: number): number => DIGIT[text.charCodeAt(at)] ?? -1
+/** Negative: not all of them are digits. */
 const four = (text: string, at: number): number =>
   (digit(text, at) << 12) | (digit(text, at + 1) << 8) | (digit(text, at + 2) << 4) | digit(text, at + 3)
 
-export const places = (rows: readonly { place: string }[]): string[] => rows.map(({ place }) => place)
+function writeUuid(view: DataView, at: number, value: string): void {
+  const [a, b, c, d] = [four(value, 0), four(value, 4), four(value, 9), four(value, 14)]
+  const [e, f, g, h] = [four(value, 19), four(value, 24), four(value, 28), four(value, 32)]
+  if (value.length !== 36 || (a | b | c | d | e | f | g | h) < 0) throw misfit('uuid', value)
+  view.setInt32(at, (a << 16) | b)
+  view.setInt32(at + 4, (c << 16) | d)
+  view.setInt32(at + 8, (e << 16) | f)
+  view.setInt32(at + 12, (g << 16) | h)
+}
 
-/** PostgreSQL's text cannot hold NUL: whatever comes from outside and was not checked at the door is cleaned of it. */
-export const withoutNul = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\u{FFFD}') : text)
+/** `(block,offset)`, as the database writes it. */
+function writeTid(view: DataView, at: number, value: string): void {
+  const comma = value.indexOf(',')
+  view.setUint32(at, Number(value.slice(1, comma)))
+  view.setUint16(at + 4, Number(value.slice(comma + 1, -1)))
+}

@@ -12,7 +12,7 @@ import { type ArrayTypes, arrayTypesOf } from './arrays.ts'
 export interface Statement {
   readonly name: string
   readonly text: string
-  /** Of those parameters that are arrays. */
+  /** What its array parameters hold: it casts every one. */
   readonly arrays: ArrayTypes
 }
 

@@ -4,7 +4,7 @@ import { type FailureClass, OUTCOME } from '../../job/states.ts'
 import { agesFrom } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
-import { withoutNul } from '../../store/arrays.ts'
+import { withoutNul } from '../../store/without-nul.ts'
 import type { ActiveRun } from './active-run.ts'
 import { Verdict } from './verdict.ts'
 
