@@ -116,6 +116,9 @@ function recurring(said: Reading): UnderstoodText {
   if (first !== undefined && 'every' in first) {
     if (groups[1] !== undefined)
       throw words.refuse(tokenOf(groups[1]), 'cannot stand beside an interval: make it a job of its own')
+    const ending = bounds.end?.token ?? bounds.length?.token
+    if (ending !== undefined && endAt !== undefined && endAt <= first.startAt)
+      throw words.refuse(ending, 'names an end that comes before the first time')
     return { kind: 'recurring', cron: null, ...first, ...rest }
   }
   const cron = [...new Set(meanings.flatMap((meaning, index) => cronOf(words, meaning, groups[index] as Clauses)))]
