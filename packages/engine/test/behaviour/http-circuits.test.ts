@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { circuitKey } from '../../src/executors/http/circuits.ts'
 import { Jobs } from '../../src/jobs.ts'
 import { fail, hang, ok, startHttpNodes, startTarget } from './http-kit.ts'
 import { MINUTE, SECOND } from './kit.ts'
@@ -211,6 +212,30 @@ test('a circuit that is closed by hand lets calls through, and is closed once', 
   await t.call(3)
   await t.settle()
   expect(t.target.seen).toHaveLength(3)
+})
+
+test('a circuit that is closed by hand while its opening is still being written stays closed', async () => {
+  const t = await setup()
+  const origin = t.target.url
+  const { circuits } = t.node.engine.http
+  const holder = await t.pool.connect()
+  onTestFinished(() => holder.release(true))
+  await holder.query('begin')
+  await holder.query(
+    `insert into circuits (tenant_id, origin, opened_at, probe_at, open_ms, failures, reason) values (1, $1, now(), now(), 1, 1, '')`,
+    [origin],
+  )
+  const circuit = circuits.of(circuitKey(1, origin), 1, origin, t.clock.now())
+  for (let i = 0; i < FAILURES_THAT_OPEN; i++) circuits.record(circuit, circuit.generation, 'ill', 'broken')
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and position(format('"%s".circuits', current_schema()) in query) > 0`
+  await expect.poll(() => t.query(waiting)).toHaveLength(1)
+  const read = circuits.read()
+  const closed = circuits.reset(1, origin)
+  await holder.query('rollback')
+  expect(await closed).toBe(true)
+  await read
+  expect(await t.circuits()).toEqual([])
+  expect(circuit.open).toBe(null)
 })
 
 test('what waited for a circuit that is closed by hand goes on from then on, one after the other', async () => {

@@ -122,6 +122,7 @@ export async function startHttpNodes(options: { nodes?: number; http?: HttpSetti
     clock,
     nodes,
     node,
+    pool,
     query,
     settle,
     pass,

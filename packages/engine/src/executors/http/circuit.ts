@@ -43,6 +43,8 @@ export class Circuit {
   generation = 0
   /** This node opened it, and the table may not know yet. */
   isUnwritten = false
+  /** While its opening is being written: an end of it that overtook that would be undone. */
+  writing: Promise<void> | null = null
   /** The number of the last change by this node: a read of the table that began before it is old news. */
   lastChange = 0
   usedAt: Instant = 0

@@ -184,8 +184,9 @@ export class Circuits implements Step {
    */
   async reset(tenantId: number, origin: string): Promise<boolean> {
     const { db, clock, wakeups } = this.#deps
-    const wasOpen = await closeCircuit(db, { tenantId, origin })
     const circuit = this.#circuits.get(circuitKey(tenantId, origin))
+    await circuit?.writing
+    const wasOpen = await closeCircuit(db, { tenantId, origin })
     const spacingMs = 1_000 / (circuit?.returnsPerSecond ?? SLOWEST_RETURNS_PER_SECOND)
     if (circuit) {
       circuit.lastChange = ++this.#changes
@@ -254,7 +255,15 @@ export class Circuits implements Step {
     }
   }
 
-  async #write(circuit: Circuit): Promise<void> {
+  /** One at a time: of two, the later one could open again what was closed after the first. */
+  #write(circuit: Circuit): Promise<void> {
+    circuit.writing ??= this.#writeOpening(circuit).finally(() => {
+      circuit.writing = null
+    })
+    return circuit.writing
+  }
+
+  async #writeOpening(circuit: Circuit): Promise<void> {
     if (!circuit.open) return
     try {
       await openCircuit(this.#deps.db, circuit, circuit.open)
