@@ -515,7 +515,6 @@ create table limits (
   pause_reason   text,
   packed_by      bigint[] not null default '{}'::bigint[],
   packed_jobs    uuid[] not null default '{}'::uuid[],
-  packed_times   timestamptz(3)[] not null default '{}'::timestamp with time zone[],
   primary key (shard, kind, key)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 create index limits_by_tenant on limits (tenant_id, kind, name);
@@ -626,21 +625,21 @@ UNION ALL
  SELECT l.shard,
     l.key AS limit_key,
     u.job_id,
-    u.nominal_at,
+    NULL::timestamp with time zone AS nominal_at,
     c.leased_at,
     u.holder AS packed_by
    FROM limits l
-     CROSS JOIN LATERAL UNNEST(l.packed_by, l.packed_jobs, l.packed_times) u(holder, job_id, nominal_at)
+     CROSS JOIN LATERAL UNNEST(l.packed_by, l.packed_jobs) u(holder, job_id)
      CROSS JOIN LATERAL ( SELECT c_1.leased_at
            FROM receipts c_1
           WHERE c_1.holder = u.holder
          LIMIT 1) c
   WHERE l.kind = 0 AND NOT (EXISTS ( SELECT
            FROM attempts a
-          WHERE a.shard = l.shard AND a.job_id = u.job_id AND a.nominal_at = u.nominal_at AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1
+          WHERE a.shard = l.shard AND a.job_id = u.job_id AND a.holder = u.holder AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1
          OFFSET 0)) AND NOT (EXISTS ( SELECT
            FROM runs r
-          WHERE r.shard = l.shard AND r.job_id = u.job_id AND r.nominal_at = u.nominal_at
+          WHERE r.shard = l.shard AND r.job_id = u.job_id AND r.holder = u.holder
          OFFSET 0));
 
 CREATE OR REPLACE FUNCTION create_job(definition jsonb)

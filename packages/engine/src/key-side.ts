@@ -4,7 +4,7 @@ import { LimitSweep } from './concurrency/limit-sweep.sql.ts'
 import { LimitWaker } from './concurrency/limit-waker.ts'
 import { spaceLimited } from './concurrency/space-limited.sql.ts'
 import type { Turns } from './ready/turn.ts'
-import { wakeLimited } from './ready/wake-limited.sql.ts'
+import { anyLimited, wakeLimited } from './ready/wake-limited.sql.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import { Loop } from './runtime/loop.ts'
@@ -39,6 +39,7 @@ export class KeySide {
     const { db, clock, turns, wakeups } = deps
     this.waker = new LimitWaker({
       clock,
+      anyWaits: () => anyLimited(db),
       wake: (keys, now) => wakeLimited(db, keys, { now, floors: turns.floors(now) }),
       space: (keys, now) => spaceLimited(db, keys, now),
       onNews: () => this.wakerLoop.wake(),

@@ -33,7 +33,7 @@ const TERMS = { holder: '$2', now: '$3', leaseUntil: '$4' }
  * in a receipt that is still there; and only where that is too much history is asked.
  */
 const LONG_LIST = 64
-const IS_SURELY_FREE = `h.count + leased.count + cardinality(h.packed_by) <= h.max_running and cardinality(h.packed_by) < ${LONG_LIST}`
+const IS_SURELY_FREE = `l.max_running > 1 and w.count + cardinality(l.packed_by) <= l.max_running and cardinality(l.packed_by) < ${LONG_LIST}`
 /** The list is written anew with each claim of its key: beyond that rows are cheaper. */
 const LONGEST_LIST = 1_000
 /** None overtakes an older one that waits for a slot; of a limit of 1 none that is alive at all, as in `admit`. */
@@ -52,19 +52,22 @@ const TAKE_WITH_ROOM = `
      select array(select q.id from belfry.queues q where q.paused_at is not null) as queue_ids,
        exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}) as has_limited,
        exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.limit_key is not null) as has_leased
-   ), wanted as materialized (
-     select p.shard, p.limit_key, count(*) as count, max(p.nominal_at) as newest, array_agg(p.ctid) filter (where p.packable) as packable,
-       array_agg(p.ctid) filter (where not p.packable) as others, array_agg(p.job_id) filter (where p.packable) as jobs,
-       array_agg(p.nominal_at) filter (where p.packable) as times
-     from picked p group by p.shard, p.limit_key
    ), held as materialized (
-     select w.*, l.ctid, l.max_running, l.packed_by, l.packed_jobs, l.packed_times from wanted w cross join lateral (
-       select l.ctid, l.max_running, l.packed_by, l.packed_jobs, l.packed_times from belfry.limits l
+     select w.*, l.ctid, l.max_running, l.packed_by, l.packed_jobs,
+       ${IS_SURELY_FREE} and not paused.has_leased and not paused.has_limited as is_free
+     from paused cross join (
+       select p.shard, p.limit_key, count(*) as count, max(p.nominal_at) as newest, array_agg(p.ctid) filter (where p.packable) as packable,
+         array_agg(p.ctid) filter (where not p.packable) as others, array_agg(p.job_id) filter (where p.packable) as jobs
+       from picked p group by p.shard, p.limit_key) w
+     cross join lateral (
+       select l.ctid, l.max_running, l.packed_by, l.packed_jobs from belfry.limits l
        where /*shards l*/ l.shard = w.shard and l.kind = ${LIMIT_KIND.key} and l.key = w.limit_key and l.max_running >= w.count
          and l.rate_count is null and l.paused_at is null and l.on_limit <> ${ON_LIMIT.cancel_oldest} limit 1 for update skip locked) l
    ), roomy as materialized (
-     select h.ctid, h.jobs, h.times, listed.packed_by, listed.packed_jobs, listed.packed_times,
-       case when listed.count < ${LONGEST_LIST} then h.packable end as packable, case when listed.count < ${LONGEST_LIST} then h.others else h.packable || h.others end as others
+     select h.ctid, h.jobs, h.packed_by, h.packed_jobs, h.packable, h.others from held h where h.is_free
+     union all
+     select h.ctid, h.jobs, listed.packed_by, listed.packed_jobs,
+       case when listed.count < ${LONGEST_LIST} then h.packable end, case when listed.count < ${LONGEST_LIST} then h.others else h.packable || h.others end
      from paused cross join held h
      cross join lateral (
        select count(*) as count from (
@@ -72,16 +75,12 @@ const TAKE_WITH_ROOM = `
          where paused.has_leased and /*shards r*/ r.shard = h.shard and r.limit_key = h.limit_key and r.state = ${RUN_STATE.leased}
          limit h.max_running) r) leased
      cross join lateral (
-       select ${IS_SURELY_FREE} as is_free offset 0) at_a_glance
-     cross join lateral (
-       select h.packed_by, h.packed_jobs, h.packed_times, cardinality(h.packed_by) as count where at_a_glance.is_free
-       union all
-       select coalesce(array_agg(u.holder), '{}'), coalesce(array_agg(u.job_id), '{}'), coalesce(array_agg(u.nominal_at), '{}'), count(*)
-       from (select unnest(h.packed_by) as holder, unnest(h.packed_jobs) as job_id, unnest(h.packed_times) as nominal_at offset 0) u
-       where not at_a_glance.is_free and (u.holder in (select c.holder from belfry.receipts c)) is true
-       having not at_a_glance.is_free
+       select coalesce(array_agg(u.holder), '{}') as packed_by, coalesce(array_agg(u.job_id), '{}') as packed_jobs, count(*) as count
+       from (select unnest(h.packed_by) as holder, unnest(h.packed_jobs) as job_id offset 0) u
+       where (u.holder in (select c.holder from belfry.receipts c)) is true
      ) listed
-     where (h.count + leased.count + listed.count <= h.max_running or listed.count > 0 and h.count + (
+     where not h.is_free
+       and (h.count + leased.count + listed.count <= h.max_running or listed.count > 0 and h.count + (
          select count(*) from (
            select from belfry.held_slots s where /*shards s*/ s.shard = h.shard and s.limit_key = h.limit_key limit h.max_running) s) <= h.max_running)
        and ${OVERTAKES_NOBODY}
@@ -90,8 +89,7 @@ const TAKE_WITH_ROOM = `
    ), granted as (
      update belfry.limits l set used_at = greatest(l.used_at, to_timestamp($3::float8 / 1000)),
        packed_by = case when packs.is_many then r.packed_by || array_fill($2::bigint, array[coalesce(cardinality(r.packable), 0)]) else r.packed_by end,
-       packed_jobs = case when packs.is_many then r.packed_jobs || r.jobs else r.packed_jobs end,
-       packed_times = case when packs.is_many then r.packed_times || r.times else r.packed_times end
+       packed_jobs = case when packs.is_many then r.packed_jobs || r.jobs else r.packed_jobs end
      from packs cross join roomy r where l.ctid = r.ctid
      returning r.packable, r.others
    ), gone as (

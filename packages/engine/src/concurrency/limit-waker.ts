@@ -13,6 +13,8 @@ interface Ready {
 
 export interface LimitWakerDeps {
   clock: Clock
+  /** Whether any run waits for a key at all. */
+  anyWaits(): Promise<boolean>
   /** Makes the oldest runs of these keys ready, as many as are wanted and free; names the keys that have a rate. */
   wake(
     keys: readonly (KeyRef & { wanted: number })[],
@@ -63,6 +65,7 @@ export class LimitWaker implements Step {
   async runOnce(): Promise<{ waitMs: number; woken: number }> {
     const { clock, wake, onReady } = this.#deps
     this.#recall(clock.now())
+    if (this.#pending.size >= BATCH) await this.#forgetUnlessAnyWaits()
     const batch = this.#take()
     if (batch.length === 0) return { waitMs: this.#waitMs(clock.now()), woken: 0 }
     const now = clock.now()
@@ -76,6 +79,18 @@ export class LimitWaker implements Step {
     } catch (error) {
       for (const { shard, key, wanted } of batch) this.#want(shard, key, wanted)
       throw error
+    }
+  }
+
+  /** Where slots are freed by the thousand mostly nobody waits: one look instead of one at each key. */
+  async #forgetUnlessAnyWaits(): Promise<void> {
+    const told = [...this.#pending.values()]
+    this.#pending.clear()
+    let mayWait = true
+    try {
+      mayWait = await this.#deps.anyWaits()
+    } finally {
+      if (mayWait) for (const { shard, key, wanted } of told) this.#want(shard, key, wanted)
     }
   }
 

@@ -50,6 +50,14 @@ const WAKE = statement(
    union all select null, null, null, null, k.key, k.shard from known k where k.has_rate`,
 )
 
+const ANY = statement(
+  'any_limited_run',
+  `select exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})`,
+)
+
+export const anyLimited = async (db: Queryable): Promise<boolean> =>
+  (await db.query<[boolean]>(ANY, []))[0]?.[0] === true
+
 export interface KeyToWake {
   shard: number
   key: string

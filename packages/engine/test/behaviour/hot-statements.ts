@@ -29,7 +29,7 @@ import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
 import { BlockedSweep } from '../../src/ready/blocked-sweep.sql.ts'
 import { cancelUnleased, supersedeBlocked } from '../../src/ready/end-unrun.sql.ts'
 import { lockJobs, wakeNext } from '../../src/ready/wake-blocked.sql.ts'
-import { wakeLimited } from '../../src/ready/wake-limited.sql.ts'
+import { anyLimited, wakeLimited } from '../../src/ready/wake-limited.sql.ts'
 import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
@@ -169,6 +169,10 @@ export const HOT: Record<string, Hot> = {
         { now: START, floors: { queueIds: [1], starts: [1] } },
       ),
     by: BY_KEY,
+  },
+  'any limited': {
+    send: (db) => anyLimited(db),
+    by: ['runs_limited'],
   },
   'sweep limited': {
     send: (db) => {

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { claimWithRoom } from '../../src/attempts/claim-with-room.sql.ts'
+import { runIdOf } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
 import { Receipts } from '../../src/leases/receipts.sql.ts'
 import type { Database, Queryable } from '../../src/store/database.ts'
 import { renderFor, type Statement } from '../../src/store/statement.ts'
 import { claimed, LEASE_MS, MANY } from './packed.ts'
-import { type Node, setup } from './setup.ts'
+import { MINUTE, type Node, setup } from './setup.ts'
 
 const KEYS = 4
 const LIMIT = 60
@@ -108,6 +109,38 @@ test('a run that leaves its receipt as a row is counted once', async () => {
   await a.jobs.createMany(jobs(8, 31))
   expect(await claim(b, 4)).toHaveLength(4)
   expect(await claim(b, 4)).toHaveLength(0)
+})
+
+test('history of a run that somebody asked for before frees nothing of the one in a receipt', async () => {
+  const { a, b, claim, leased, end } = await nodes()
+  const limit = MANY / KEYS
+  const [first] = await a.jobs.createMany(jobs(MANY, limit).map((job) => ({ ...job, delay: '1m' })))
+  await a.jobs.trigger((first as { jobId: string }).jobId)
+  const asked = await claim(a)
+  expect(asked).toHaveLength(1)
+  await end(asked)
+  for (const node of [a, b]) node.clock.advance(MINUTE)
+  await a.readTimers()
+  while ((await a.promote()) > 0);
+  expect(await claim(a)).toHaveLength(MANY)
+  await a.jobs.createMany(jobs(KEYS, limit))
+  expect(await claim(b)).toHaveLength(0)
+  expect(await leased()).toEqual(Array(KEYS).fill(limit))
+})
+
+test('a run that waits for a slot says who has it, though they stand in a receipt', async () => {
+  const { a, b, claim } = await nodes()
+  await a.jobs.createMany(jobs(MANY, MANY / KEYS))
+  const ids = (await claim(a)).map(({ jobId, nominalAt }) => runIdOf(jobId, nominalAt))
+  const [late] = await a.jobs.createMany(jobs(1, MANY / KEYS))
+  await b.handle('work', () => {})
+  await b.engine.pulse.runOnce()
+  await b.claim('work')
+  const [waiting] = (await b.runs.list({ jobId: (late as { jobId: string }).jobId })).items
+  const found = await b.runs.get(waiting?.id as string)
+  expect(found).toMatchObject({ status: 'blocked', limitedBy: { key: 'key-0', limit: MANY / KEYS } })
+  expect(found?.limitedBy?.heldBy).toHaveLength(5)
+  for (const id of found?.limitedBy?.heldBy ?? []) expect(ids).toContain(id)
 })
 
 test('a limit that is lowered while many are in receipts lets nothing through until enough have ended', async () => {
