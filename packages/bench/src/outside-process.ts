@@ -1,7 +1,9 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Asked, Reply } from './apart.ts'
+import type { DispatcherAsk, DispatcherTold } from './dispatcher-side.ts'
 import type { Ask, Told } from './outside.ts'
+import { EXEC_ARGV } from './perform-apart.ts'
 import type { WorkerAsk, WorkerTold } from './worker-side.ts'
 
 export interface Apart<Ask, Told> {
@@ -19,8 +21,13 @@ export function startWorkerSide(): Apart<WorkerAsk, WorkerTold> {
   return startApart('./worker-side.js')
 }
 
-function startApart<Ask, Told>(file: string): Apart<Ask, Told> {
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), { stdio: 'inherit' })
+/** Starts a process that performs calls; it ends with this one. */
+export function startDispatcherSide(): Apart<DispatcherAsk, DispatcherTold> {
+  return startApart('./dispatcher-side.js', EXEC_ARGV)
+}
+
+function startApart<Ask, Told>(file: string, execArgv: string[] = []): Apart<Ask, Told> {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), { stdio: 'inherit', execArgv })
   const waiting = new Map<number, { resolve(told: Told): void; reject(error: Error): void }>()
   let next = 0
   child.on('message', (reply: Reply<Told>) => {

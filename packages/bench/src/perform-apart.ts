@@ -16,7 +16,7 @@ export type Answer =
 const CHILD = fileURLToPath(new URL('./child.js', import.meta.url))
 const DEADLINE_MS = 900_000
 /** As `npm start` has it; peers get the same. */
-const EXEC_ARGV = ['--max-semi-space-size=64']
+export const EXEC_ARGV = ['--max-semi-space-size=64']
 
 /** Performs one order in a process of its own, so that no subject runs on the heap or the compiled code of another. */
 export function performApart(order: Order, signal: AbortSignal): Promise<Answer> {

@@ -1,10 +1,11 @@
 import { checkHistory, createAll, DEADLINE_MS, settle, startBelfry, waitForHistory } from '../belfry.ts'
 import { connect } from '../database.ts'
-import { startOutside } from '../outside-process.ts'
+import { startDispatcherSide, startOutside } from '../outside-process.ts'
+import { startPostgresMeter } from '../processor.ts'
 import { openConnection, requestText, statusOf } from '../tiny-http.ts'
 import { type Measurement, mustEqual, type Setting, sized, type Workload } from '../workload.ts'
 
-const WARM_UP = 5_000
+const WARM_UP = 20_000
 /** As many as Belfry opens to one origin. */
 const CONNECTIONS = 256
 /** What Belfry sends along with every call, in names and about in length. */
@@ -28,7 +29,8 @@ export const http: Workload = {
   rounds: { quick: 2, full: 3 },
   subjects: [
     { name: 'floor', perform: measureFloor },
-    { name: 'belfry', perform: measure },
+    { name: 'belfry', perform: (setting) => measure(setting, 1) },
+    { name: 'belfry, 2 processes', perform: (setting) => measure(setting, 2) },
   ],
 }
 
@@ -76,37 +78,42 @@ async function measureFloor(setting: Setting): Promise<Measurement[]> {
   }
 }
 
-/** Filled by a node that does not dispatch, then performed by one that does. */
-async function measure(setting: Setting): Promise<Measurement[]> {
+/** Filled by a node that does not dispatch, then performed by one process that does, or by several. */
+async function measure(setting: Setting, processes: number): Promise<Measurement[]> {
   const count = sized(setting, { quick: 100_000, full: 400_000 })
   const client = await connect(setting.databaseUrl)
   const outside = startOutside()
+  const dispatchers = Array.from({ length: processes }, startDispatcherSide)
   const { port } = await outside.ask<{ port: number }>({ kind: 'listen' })
   const filler = await startBelfry(setting, { roles: ['promoter', 'archivist'] })
   const fill = async (calls: number) => {
     await createAll(filler, calls, (n) => ({ http: { url: `http://127.0.0.1:${port}/${n}` }, payload: { n } }))
     await settle(client)
   }
+  const start = () => Promise.all(dispatchers.map((one) => one.ask({ kind: 'start', setting })))
+  const stop = () => Promise.all(dispatchers.map((one) => one.ask({ kind: 'stop' })))
   try {
     await fill(WARM_UP)
-    const belfry = await startBelfry(setting, { roles: ['dispatcher'], allowPrivateTargets: true })
+    await start()
     await waitForHistory(client, WARM_UP)
-    await belfry.stop()
+    await stop()
     await fill(count)
     const called = outside.ask<{ seconds: number }>({ kind: 'expect', calls: count })
-    const measured = await startBelfry(setting, { roles: ['dispatcher'], allowPrivateTargets: true })
-    const cpu = process.cpuUsage()
+    const postgres = await startPostgresMeter(client)
+    await start()
     const { seconds } = await within(DEADLINE_MS, called)
     await waitForHistory(client, WARM_UP + count)
-    const { user, system } = process.cpuUsage(cpu)
-    await measured.stop()
+    const postgresUs = await postgres()
+    const cpuUs = (await stop()).reduce((sum, told) => sum + told.cpuUs, 0)
     await checkHistory(client, WARM_UP + count)
     return [
       { name: 'http', value: count / seconds, unit: 'calls/s' },
-      { name: 'http_node_cpu', value: (user + system) / count, unit: 'µs/call' },
+      { name: 'http_node_cpu', value: cpuUs / count, unit: 'µs/call' },
+      ...(postgresUs === null ? [] : [{ name: 'http_postgres_cpu', value: postgresUs / count, unit: 'µs/call' }]),
     ]
   } finally {
     await filler.stop()
+    for (const one of dispatchers) one.end()
     outside.end()
     await client.end()
   }

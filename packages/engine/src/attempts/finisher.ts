@@ -132,15 +132,14 @@ export class Finisher {
     }
     const packed = finishes.map((finish) => finish.fence).filter(isPacked)
     for (const lease of packed) lease.packed.isEnding = true
-    let ends: Ends
+    let ended: number
     try {
-      ends = await sendByKind(db, finishes)
+      ended = await sendByKind(db, finishes, this.#deps.onTold)
     } catch (error) {
       doubt(packed)
       throw error
     }
-    if (ends.told > 0) this.#deps.onTold()
-    if (ends.ended === batch.length) {
+    if (ended === batch.length) {
       for (const lease of packed) receipts.settled(lease.packed.receipt, 1)
       for (const pending of batch) this.#ended(pending)
       // What is left behind expires: the slots that it lists cost time until then, and are nobody's.
@@ -205,38 +204,41 @@ function doubt(packed: readonly PackedLease[]): void {
   for (const lease of packed) lease.packed.receipt.isInDoubt = true
 }
 
-async function sendByKind(db: Queryable, finishes: Finish[]): Promise<Ends> {
+/** Answers how many have ended. */
+async function sendByKind(db: Queryable, finishes: Finish[], onTold: () => void): Promise<number> {
   finishes.sort((a, b) => byLockOrder(a.fence, b.fence))
   const packed = finishes.filter(({ fence }) => isPacked(fence))
   if (packed.length === finishes.length) return sendPacked(db, packed)
-  if (packed.length > 0) {
-    const rows = finishes.filter(({ fence }) => !isPacked(fence))
-    return sum([await sendPacked(db, packed), await sendByKind(db, rows)])
-  }
-  const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
-  if (succeeded.length === finishes.length) return finishSucceeded(db, succeeded)
-  const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
-  if (answered.length === finishes.length) return finishAnswered(db, answered)
-  const ended = finishes.filter((finish): finish is Ended => finish.kind === 'ended')
-  const goesOn = finishes.filter((finish): finish is GoesOn => finish.kind === 'goes_on')
-  const ends: Ends[] = []
-  if (succeeded.length > 0) ends.push(await finishSucceeded(db, succeeded))
-  if (answered.length > 0) ends.push(await finishAnswered(db, answered))
-  if (ended.length > 0) ends.push(await finishEnded(db, ended))
-  if (goesOn.length > 0) ends.push({ ended: await finishGoesOn(db, goesOn), told: 0 })
-  return sum(ends)
+  // Somebody may wait for runs that are rows, and for no others.
+  const rows = packed.length === 0 ? finishes : finishes.filter(({ fence }) => !isPacked(fence))
+  const ended = await sendRows(db, rows, onTold)
+  return packed.length === 0 ? ended : ended + (await sendPacked(db, packed))
 }
 
-const sum = (ends: readonly Ends[]): Ends => ({
-  ended: ends.reduce((all, { ended }) => all + ended, 0),
-  told: ends.reduce((all, { told }) => all + told, 0),
-})
+async function sendRows(db: Queryable, finishes: readonly Finish[], onTold: () => void): Promise<number> {
+  let all = 0
+  const add = ({ ended, told }: Ends) => {
+    all += ended
+    if (told > 0) onTold()
+  }
+  const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
+  if (succeeded.length > 0) add(await finishSucceeded(db, succeeded))
+  if (succeeded.length === finishes.length) return all
+  const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
+  if (answered.length > 0) add(await finishAnswered(db, answered))
+  if (succeeded.length + answered.length === finishes.length) return all
+  const ended = finishes.filter((finish): finish is Ended => finish.kind === 'ended')
+  const goesOn = finishes.filter((finish): finish is GoesOn => finish.kind === 'goes_on')
+  if (ended.length > 0) add(await finishEnded(db, ended))
+  if (goesOn.length > 0) all += await finishGoesOn(db, goesOn)
+  return all
+}
 
 /** Nobody waits for runs that stand in a receipt: those that somebody waits for are always rows. */
-async function sendPacked(db: Queryable, finishes: readonly Finish[]): Promise<Ends> {
+async function sendPacked(db: Queryable, finishes: readonly Finish[]): Promise<number> {
   const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
-  if (succeeded.length === finishes.length) return { ended: await finishPackedSucceeded(db, succeeded), told: 0 }
+  if (succeeded.length === finishes.length) return finishPackedSucceeded(db, succeeded)
   const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
   const count = await finishPackedAnswered(db, answered)
-  return { ended: succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded)), told: 0 }
+  return succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded))
 }
