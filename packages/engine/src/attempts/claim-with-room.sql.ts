@@ -1,4 +1,5 @@
 import { ON_LIMIT } from '../concurrency/admission.ts'
+import { heldSlots } from '../concurrency/held-slots.ts'
 import { CAUSE, DELIVERY, isOnce, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
 import { packedIn, Receipt } from '../leases/receipt.ts'
@@ -82,7 +83,8 @@ const TAKE_WITH_ROOM = `
      where not h.is_free
        and (h.count + leased.count + listed.count <= h.max_running or listed.count > 0 and h.count + (
          select count(*) from (
-           select from belfry.held_slots s where /*shards s*/ s.shard = h.shard and s.limit_key = h.limit_key limit h.max_running) s) <= h.max_running)
+           ${heldSlots({ shard: 'h.shard', key: 'h.limit_key', now: '$3' })}
+           limit h.max_running) s) <= h.max_running)
        and ${OVERTAKES_NOBODY}
    ), packs as materialized (
      select coalesce(sum(cardinality(r.packable)), 0) >= ${MIN_PACKED} as is_many from roomy r

@@ -28,7 +28,7 @@ export const placePutAside = ({ due, why, limit, lookedAt }: PutAsideTexts): str
          and a.number = r.attempt and ${why} limit 1) a
      limit ${limit}
    ), picked as (
-     select h.*, r.ctid as place_of from held h cross join lateral (
+     select h.*, r.ctid as place_of from (select * from held order by shard, job_id, nominal_at offset 0) h cross join lateral (
        select r.ctid from belfry.runs r where /*shards r*/ r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at limit 1
        for update skip locked) r
    ), placed as (

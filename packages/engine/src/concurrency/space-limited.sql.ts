@@ -3,6 +3,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Rate } from './gcra.ts'
+import { heldSlots } from './held-slots.ts'
 import type { KeyRef } from './key-ref.ts'
 import { limitsOf } from './shared-limits.sql.ts'
 import { timesInLine } from './times-in-line.ts'
@@ -14,7 +15,7 @@ const LOCK = statement(
    cross join lateral (
      select l.max_running, l.rate_count, l.rate_period_ms, l.rate_burst, l.rate_at, l.used_at, (
        select count(*) from (
-         select from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key
+         ${heldSlots({ shard: 'k.shard', key: 'k.key', now: '$3' })}
          limit coalesce(l.max_running, 0)) c) as leased
      from belfry.limits l
      where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key and l.rate_count is not null and l.paused_at is null
@@ -63,7 +64,7 @@ export interface Spaced {
 export async function spaceLimited(db: Database, keys: readonly KeyRef[], now: Instant): Promise<Spaced> {
   return db.transaction(async (tx) => {
     type Row = [number, number | null, number, string, number, string, Instant, number]
-    const rows = await tx.query<Row>(LOCK, [keys.map(({ shard }) => shard), keys.map(({ key }) => key)])
+    const rows = await tx.query<Row>(LOCK, [keys.map(({ shard }) => shard), keys.map(({ key }) => key), now])
     const held = new Set<KeyRef>()
     const spaced: Spaced = { waiting: [], again: [], held: [] }
     for (const [n, maxRunning, count, periodMs, burst, rateAt, usedAt, leased] of rows) {

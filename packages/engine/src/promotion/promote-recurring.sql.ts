@@ -1,4 +1,5 @@
 import { CAUSE, OVERLAP, SKIP_REASON } from '../job/states.ts'
+import { endedLately } from '../leases/ended-lately.ts'
 import { packRuns } from '../leases/pack-runs.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -8,7 +9,7 @@ import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './
 /** The job's last run that was born into a receipt has not ended; once it is a row it is found there. */
 const PACKED_IS_ALIVE = `exists (select from belfry.receipts c where c.holder = t.packed_by) and not exists (
          select from belfry.attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = t.packed_nominal
-           and a.finished_at >= t.packed_nominal - interval '1 day' and a.number = 1 offset 0)`
+           and ${endedLately('$9')} and a.number = 1 offset 0)`
 
 /** Of what an item met. */
 const IS_ALIVE = 'h.met_row or h.met_packed'

@@ -30,8 +30,8 @@ const LOCK = statement(
      select p.job_id from past p cross join lateral (
        select from belfry.specs s where /*shards s*/ s.shard = p.shard and s.job_id = p.job_id limit 1 for update skip locked) s where p.is_one_off
    )
-   select t.job_id from timer t union all select r.job_id from recurring r union all select o.job_id from one_off o
-   union all select p.job_id from past p where not p.is_recurring and not p.is_one_off`,
+   select p.job_id from past p where not p.is_recurring and not p.is_one_off union all select o.job_id from one_off o
+   union all select r.job_id from recurring r union all select t.job_id from timer t`,
 )
 /**
  * What is alive and does not wait itself, or stands in a receipt, keeps the others waiting. The ctid is good enough: a run that
@@ -47,7 +47,7 @@ const WAKE = statement(
      where not exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state <> ${RUN_STATE.blocked} offset 0)
        and not exists (select from belfry.packed_runs p where p.among @> array[u.job_id] and p.job_id = u.job_id offset 0)
    ), next as (
-     select b.ctid from free f cross join lateral (
+     select b.ctid from (select f.shard, f.job_id from free f order by f.shard, f.job_id offset 0) f cross join lateral (
        select r.ctid from belfry.runs r
        where /*shards r*/ r.shard = f.shard and r.job_id = f.job_id and r.state = ${RUN_STATE.blocked}
        order by r.nominal_at limit 1 for update skip locked) b

@@ -1,3 +1,4 @@
+import { heldSlots } from '../concurrency/held-slots.ts'
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -29,7 +30,7 @@ const WAKE = statement(
      select k.shard, k.key, k.max_running, coalesce(least(k.wanted, k.max_running - leased.count), k.wanted) as count
      from known k cross join lateral (
        select count(*) as count from (
-         select from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key
+         ${heldSlots({ shard: 'k.shard', key: 'k.key', now: '$4' })}
          limit coalesce(k.max_running, 0)) l) leased
      where not k.has_rate
    ), next as (
