@@ -1,9 +1,9 @@
 import { ON_LIMIT } from '../concurrency/admission.ts'
-import { heldSlots } from '../concurrency/held-slots.ts'
 import { CAUSE, DELIVERY, isOnce, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
 import { packedIn, Receipt } from '../leases/receipt.ts'
 import type { Queryable } from '../store/database.ts'
+import { heldSlots } from '../store/held-slots.ts'
 import { statement } from '../store/statement.ts'
 import {
   type Claim,

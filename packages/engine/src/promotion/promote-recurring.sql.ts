@@ -1,8 +1,8 @@
 import { CAUSE, OVERLAP, SKIP_REASON } from '../job/states.ts'
-import { endedLately } from '../leases/ended-lately.ts'
 import { packRuns } from '../leases/pack-runs.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { endedLately } from '../store/ended-lately.ts'
 import { statement } from '../store/statement.ts'
 import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
 

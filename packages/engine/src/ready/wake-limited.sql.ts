@@ -1,7 +1,7 @@
-import { heldSlots } from '../concurrency/held-slots.ts'
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { heldSlots } from '../store/held-slots.ts'
 import { statement } from '../store/statement.ts'
 import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
 import type { MadeReady } from './wake-waiting.sql.ts'

@@ -1,5 +1,5 @@
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
-import { endedLately } from '../leases/ended-lately.ts'
+import { endedLately } from './ended-lately.ts'
 
 /**
  * The text that finds the live leases of a key, as the view `held_slots` does, for statements that lock rows. What stands in a receipt
