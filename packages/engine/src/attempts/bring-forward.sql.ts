@@ -16,7 +16,7 @@ const BRING_FORWARD = statement(
      order by r.due_at limit 10000
    )
    update belfry.runs r set due_at = least(r.due_at, to_timestamp(($3::float8 + h.place * $4::float8) / 1000))
-   from held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at and r.state = ${RUN_STATE.waiting}
+   from (select * from held order by shard, job_id, nominal_at offset 0) h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at and r.state = ${RUN_STATE.waiting}
    returning r.shard, r.due_at`,
 )
 

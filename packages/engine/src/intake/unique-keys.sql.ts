@@ -41,14 +41,14 @@ const DEFINITION = statement(
 const PURGE = statement(
   'purge_keys',
   `with old as (
-     select k.ctid from belfry.keys k where k.ctid = any (array(
+     select k.ctid from belfry.keys k where /*shards k*/ k.ctid = any (array(
        select k.ctid from belfry.keys k
        where /*shards k*/ k.shard = $1 and k.expires_at <= to_timestamp($2::float8 / 1000)
          and (k.kind = ${KEY_KIND.idempotency} or k.kind = ${KEY_KIND.unique} and not exists (
            select from unnest(k.job_id || coalesce(k.others, '{}')) as u (job_id)
            cross join lateral (select ('x' || substr(u.job_id::text, 16, 3))::bit(12)::int::smallint as shard) s
            where ${isQueued('s.shard', 'u.job_id')} or ${isActive('s.shard', 'u.job_id')}))
-       limit $3)) and k.shard = $1
+       limit $3))
      for update of k skip locked
    )
    delete from belfry.keys k using old where k.ctid = old.ctid and k.shard = $1 and k.expires_at <= to_timestamp($2::float8 / 1000)`,
