@@ -3,7 +3,10 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-/** Why a run waits stands in its last attempt. A run that somebody wakes meanwhile stays as it is. */
+/**
+ * Why a run waits stands in its last attempt. A run that somebody wakes meanwhile stays as it is. The sort is there so that history
+ * has been looked at before the first is changed ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)).
+ */
 const BRING_FORWARD = statement(
   'bring_forward_held_runs',
   `with held as (

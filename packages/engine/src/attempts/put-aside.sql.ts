@@ -13,7 +13,8 @@ interface PutAsideTexts {
 
 /**
  * The texts that find runs of the tenant `$2`, in the shards `$1`, that somebody put aside, and number them as `placed` in the order
- * in which they would come by themselves. One that somebody else holds is left to him.
+ * in which they would come by themselves. One that somebody else holds is left to him. The sort is there so that history has been
+ * looked at before the first is locked ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)).
  */
 export const placePutAside = ({ due, why, limit, lookedAt }: PutAsideTexts): string =>
   `held as materialized (

@@ -37,7 +37,10 @@ const DEFINITION = statement(
   `select j.definition::text, j.tenant_id from belfry.jobs j where j.shard = $1 and j.id = $2
    union all select s.definition::text, s.tenant_id from belfry.specs s where s.shard = $1 and s.job_id = $2`,
 )
-/** Whoever takes the key meanwhile holds its row: that one stays. */
+/**
+ * Whoever takes the key meanwhile holds its row, or has changed it: that one stays. All are looked at before the first is locked
+ * ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)).
+ */
 const PURGE = statement(
   'purge_keys',
   `with old as (

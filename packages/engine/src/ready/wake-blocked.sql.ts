@@ -9,7 +9,8 @@ import type { MadeReady } from './wake-waiting.sql.ts'
 
 /**
  * The job's lock: its timer, or where that is gone the row that defines it. Locked ones are passed over. A job of which
- * nothing is left needs no lock: nobody makes runs of it any more.
+ * nothing is left needs no lock: nobody makes runs of it any more. What looks for definitions comes before what locks others
+ * ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)).
  */
 const LOCK = statement(
   'lock_jobs_to_wake',
@@ -35,7 +36,8 @@ const LOCK = statement(
 )
 /**
  * What is alive and does not wait itself, or stands in a receipt, keeps the others waiting. The ctid is good enough: a run that
- * changed under the lock stays blocked, and the sweep finds it.
+ * changed under the lock stays blocked, and the sweep finds it. All have been looked at, by the sort, before the first is locked
+ * ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)).
  */
 const WAKE = statement(
   'wake_blocked_runs',
