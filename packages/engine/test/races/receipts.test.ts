@@ -275,6 +275,34 @@ test.each(['answered', 'sent'] as const)(
   },
 )
 
+test.each(['answered', 'sent'] as const)(
+  'ends of rows that stood before those of a receipt in a batch, whose statement was %s into a lost connection, are told once',
+  async (when) => {
+    const t = await setup()
+    const proxy = await startLossyProxy()
+    const node = await t.startNode(proxy.connection)
+    const plain = Array.from({ length: MANY }, () => ({ queue: 'work', payload: 1 }))
+    const pairs = Array.from({ length: 10 }, (_, i) => [
+      { ref: `parent-${i}`, queue: 'work', payload: 1 },
+      { queue: 'later', payload: 1, after: { jobs: [`parent-${i}`] } },
+    ])
+    const { runs, endAll } = await claimed(node, [...plain, ...pairs.flat()])
+    expect(runs.size).toBe(MANY + pairs.length)
+    const lost = proxy.lose('finish_packed_succeeded', when)
+    const ended = endAll()
+    await lost
+    proxy.goOn()
+    await ended
+    expect(await t.query('select number, outcome from attempts')).toEqual(
+      Array(MANY + pairs.length).fill({ number: 1, outcome: OUTCOME.succeeded }),
+    )
+    expect(await t.query('select number, outcome from outbox')).toEqual(
+      Array(pairs.length).fill({ number: 1, outcome: OUTCOME.succeeded }),
+    )
+    expect(await t.query('select from runs where holder is not null')).toEqual([])
+  },
+)
+
 test('days of history stay while a receipt may have to be compared with them', async () => {
   const t = await setupClaimed()
   for (let i = 0; i < 30; i++) t.of(i).end()
