@@ -1,14 +1,8 @@
-import type { ChainDeps } from './dependencies/deliver-chain.ts'
-import { Deliverer } from './dependencies/deliverer.ts'
-import type { ReopenDeps } from './dependencies/reopen-children.ts'
-import type { Clock } from './runtime/clock.ts'
-import type { Logger } from './runtime/logger.ts'
+import { Deliverer, type DelivererDeps } from './dependencies/deliverer.ts'
 import { Loop } from './runtime/loop.ts'
 import type { Wakeups } from './shards/wakeups.sql.ts'
 
-interface DependencySideDeps extends ChainDeps, ReopenDeps {
-  clock: Clock
-  logger: Logger
+interface DependencySideDeps extends Omit<DelivererDeps, 'onNews' | 'onReady' | 'onCancel'> {
   wakeups: Wakeups
 }
 

@@ -148,8 +148,11 @@ export class Engine {
     }
     const onBlocked = (jobId: string) => this.blockedWaker.expects(jobId)
     const retakeUniqueKey = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
-    const telling = { db, clock, logger, turns, wakeups, cancelGraceMs, onBlocked, retakeUnique: retakeUniqueKey }
-    this.dependencies = new DependencySide(telling)
+    this.dependencies = new DependencySide({
+      ...{ db, clock, random, logger, turns, wakeups, leaseMs, cancelGraceMs, stopping, onBlocked },
+      retakeUnique: retakeUniqueKey,
+      direct: () => this.handlers,
+    })
     const hooks = { ...this.dependencies.hooks, onBlocked }
     this.keys = new KeySide({ db, clock, logger, turns, wakeups, onGone })
     const ground = {

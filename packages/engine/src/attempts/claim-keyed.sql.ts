@@ -3,12 +3,13 @@ import type { Rate } from '../concurrency/gcra.ts'
 import type { KeyRef } from '../concurrency/key-ref.ts'
 import { limitsOf } from '../concurrency/shared-limits.sql.ts'
 import { LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { type ClaimedRow, LEASED, withDefinition } from '../leases/lease-picked.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
-import { type ClaimedRow, LEASED, type Level, withDefinition } from './claim.sql.ts'
+import type { Level } from './claim.sql.ts'
 
 /**
  * The steps of a claim of runs that have a key, in one transaction. A row that is held does not move, so its ctid names it in

@@ -1,9 +1,10 @@
 import { admit, type HeldKey } from '../concurrency/admission.ts'
 import { isOnce } from '../job/states.ts'
+import { type Claimed, claimedOf } from '../leases/lease-picked.ts'
 import { unpackRunsOfKeys } from '../leases/receipts.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Transaction } from '../store/database.ts'
-import { type Claimed, claimedOf, type Level } from './claim.sql.ts'
+import type { Level } from './claim.sql.ts'
 import {
   type Asked,
   askOldest,

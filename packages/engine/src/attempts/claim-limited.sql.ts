@@ -1,17 +1,8 @@
 import { RUN_STATE } from '../job/states.ts'
+import { type Claimed, type ClaimedRow, claimedOf, LEASE_PICKED } from '../leases/lease-picked.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import {
-  type Claim,
-  type Claimed,
-  type ClaimedRow,
-  claimedOf,
-  forLevels,
-  LEASE_PICKED,
-  PICKED,
-  pickLevel,
-  pickLevels,
-} from './claim.sql.ts'
+import { type Claim, forLevels, PICKED, pickLevel, pickLevels } from './claim.sql.ts'
 
 /** Of a queue whose limit the transaction holds. No receipts: what is counted are rows. */
 const CLAIM = {

@@ -1,10 +1,10 @@
 import { gcra, type Rate } from '../concurrency/gcra.ts'
 import type { LimitedQueues, Shortage } from '../concurrency/limited-queues.ts'
 import { chargeRate, type HeldLimit, lockLimit, queueLimitRef } from '../concurrency/shared-limits.sql.ts'
+import type { Claimed } from '../leases/lease-picked.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Database, Transaction } from '../store/database.ts'
-import type { Claimed } from './claim.sql.ts'
 import { countLeased } from './claim-limited.sql.ts'
 import type { Taken } from './claimer.ts'
 

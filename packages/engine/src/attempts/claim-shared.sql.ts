@@ -1,22 +1,12 @@
 import { RUN_STATE } from '../job/states.ts'
+import { type Claimed, type ClaimedRow, claimedOf, DEADLINE, LEASED, withDefinition } from '../leases/lease-picked.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import {
-  type Claimed,
-  type ClaimedRow,
-  claimedOf,
-  type Delivery,
-  forLevels,
-  LEASED,
-  type Level,
-  pickLevel,
-  pickLevels,
-  withDefinition,
-} from './claim.sql.ts'
+import { type Delivery, forLevels, type Level, pickLevel, pickLevels } from './claim.sql.ts'
 
 /** One claim for several lease calls: the n-th run in order of turn goes to the n-th place. */
-const PICKED = 'r.ctid, r.turn, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline'
+const PICKED = `r.ctid, r.turn, ${DEADLINE} as deadline`
 const LEASE_PLACED = `
    placed as materialized (
      select p.ctid, p.deadline, ($2::bigint[])[p.place] as holder, to_timestamp(($4::float8[])[p.place] / 1000) as lease_until

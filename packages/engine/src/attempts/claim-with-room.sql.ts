@@ -1,21 +1,19 @@
 import { ON_LIMIT } from '../concurrency/admission.ts'
-import { CAUSE, DELIVERY, isOnce, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
+import { DELIVERY, isOnce, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
+import {
+  type Claimed,
+  type ClaimedRow,
+  claimedOf,
+  IS_PACKABLE,
+  LEASED,
+  withDefinition,
+} from '../leases/lease-picked.ts'
 import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
 import { packedIn, Receipt } from '../leases/receipt.ts'
 import type { Queryable } from '../store/database.ts'
 import { heldSlots } from '../store/held-slots.ts'
 import { statement } from '../store/statement.ts'
-import {
-  type Claim,
-  type Claimed,
-  type ClaimedRow,
-  claimedOf,
-  forLevels,
-  LEASED,
-  pickLevel,
-  pickLevels,
-  withDefinition,
-} from './claim.sql.ts'
+import { type Claim, forLevels, pickLevel, pickLevels } from './claim.sql.ts'
 
 /**
  * Leases runs of keys that have room for all that was picked of them, in one statement: most keys have. Whatever else there is to
@@ -25,8 +23,8 @@ import {
  * does so changes the key's row. The lock returns the latest version of the row, and by its place the snapshot finds only
  * a version that it can see: of a key that changed in between `granted` has nothing, and nothing of it is leased.
  */
-const PICKED = `r.ctid, r.shard, r.limit_key, r.nominal_at, r.job_id, r.one_off and r.attempt = 0 and r.delivery = ${DELIVERY.at_least_once + KEYED}
-       and r.cause <> ${CAUSE.trigger} and not r.has_dependents and r.timeout_ms >= $4::float8 - $3::float8 as packable`
+const PICKED = `r.ctid, r.shard, r.limit_key, r.nominal_at, r.job_id,
+       r.delivery = ${DELIVERY.at_least_once + KEYED} and ${IS_PACKABLE} as packable`
 const TERMS = { holder: '$2', now: '$3', leaseUntil: '$4' }
 
 /**
@@ -96,20 +94,21 @@ const TAKE_WITH_ROOM = `
      returning r.packable, r.others
    ), gone as (
      delete from belfry.runs r where r.ctid = any (array(select unnest(g.packable) from packs cross join granted g where packs.is_many))
-     returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause, r.limit_key, r.delivery
+     returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause, r.limit_key, r.delivery,
+       r.has_dependents
    ), receipt as (
      ${packRuns('gone', TERMS, 'one-offs with keys')}
    ), leased as (
      update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = $2, leased_at = to_timestamp($3::float8 / 1000),
        lease_until = to_timestamp(least($4::float8, $3::float8 + r.timeout_ms) / 1000), deadline = to_timestamp(($3::float8 + r.timeout_ms) / 1000)
      where r.ctid = any (array(select unnest(case when packs.is_many then g.others else g.packable || g.others end) from packs cross join granted g))
-     returning ${LEASED}, r.limit_key, r.delivery
+     returning ${LEASED}, r.limit_key, r.delivery, r.has_dependents
    ) ${withDefinition(
      `(
      select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,
-       g.due_at, g.cause, g.limit_key, g.delivery from gone g
+       g.due_at, g.cause, g.limit_key, g.delivery, g.has_dependents from gone g
      union all select l.* from leased l)`,
-     ', t.limit_key, t.delivery, (select count(*)::int from picked)',
+     ', t.limit_key, t.delivery, (select count(*)::int from picked), t.has_dependents',
    )}`
 
 const CLAIM = {
@@ -125,14 +124,14 @@ export interface ClaimedWithRoom {
 
 export async function claimWithRoom(db: Queryable, claim: Omit<Claim, 'delivery'>): Promise<ClaimedWithRoom> {
   const { queueId, holder, now, leaseUntil, levels, limit } = claim
-  type Row = [...ClaimedRow, limitKey: string, delivery: number, picked: number]
+  type Row = [...ClaimedRow, limitKey: string, delivery: number, picked: number, isAwaited: boolean]
   const rows = await db.query<Row>(...forLevels(levels, CLAIM, [queueId, holder, now, leaseUntil], limit))
   const receipt = new Receipt(holder, 'with slots')
   const claimed = rows.map((row) => {
     const one = claimedOf(row, { queueId, holder, now, leaseUntil, atMostOnce: isOnce(row[15]) })
-    const [dueAt, cause, limitKey] = [row[11], row[12], row[14]]
+    const [dueAt, cause, limitKey, isAwaited] = [row[11], row[12], row[14], row[17]]
     one.lease.limitKey = limitKey
-    if (dueAt !== null) one.lease.packed = packedIn(receipt, { dueAt, cause, priority: one.priority })
+    if (dueAt !== null) one.lease.packed = packedIn(receipt, { dueAt, cause, priority: one.priority, isAwaited })
     return one
   })
   return { claimed, leavesSome: rows[0]?.[16] !== rows.length }

@@ -1,58 +1,22 @@
-import { shardOfJob } from '../job/ids.ts'
-import { CAUSE, DELIVERY, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
-import type { Lease } from '../leases/lease.ts'
-import { MIN_PACKED, packRuns } from '../leases/pack-runs.ts'
-import { packedIn, Receipt } from '../leases/receipt.ts'
+import { DELIVERY, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
+import {
+  type Claimed,
+  type ClaimedRow,
+  claimedInReceipt,
+  claimedOf,
+  DEADLINE,
+  IS_PACKABLE,
+  LEASE_PICKED,
+  type PackedRow,
+  packPicked,
+} from '../leases/lease-picked.ts'
+import { Receipt } from '../leases/receipt.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
-/**
- * The ctid is good enough here: a ready row that changed under the lock is not updated, and stays ready for the next claim.
- */
-const LEASE = `update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = $2, leased_at = to_timestamp($3::float8 / 1000),
-       lease_until = least(to_timestamp($4::float8 / 1000), p.deadline), deadline = p.deadline
-     from picked p where r.ctid = p.ctid`
-/** What a claim answers of the rows that it leased. */
-export const LEASED = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn,
-       null::timestamptz as due_at, r.cause`
-export const withDefinition = (taken: string, further = ''): string =>
-  `select t.job_id, t.nominal_at, t.attempt, t.tenant_id, t.job_version, t.failures, t.timeout_ms, t.one_off, t.priority, t.turn, s.definition,
-     t.due_at, t.cause,
-     case when t.cause = ${CAUSE.trigger} then (
-       select p.payload from belfry.run_payloads p where p.shard = t.shard and p.job_id = t.job_id and p.nominal_at = t.nominal_at) end${further}
-   from ${taken} t left join lateral (
-     select s.definition from belfry.specs s where s.shard = t.shard and s.job_id = t.job_id limit 1) s on t.one_off`
-
-export const LEASE_PICKED = `
-   leased as (
-     ${LEASE}
-     returning ${LEASED}
-   ) ${withDefinition('leased')}`
-
-/** Small things about a run that a receipt does not keep must be as they usually are. */
-const PACKABLE = `p.packable and (select count(*) from picked) >= ${MIN_PACKED}`
-/**
- * Many first attempts of one-offs leave as rows and stand in a receipt, one per tenant; all others are leased as rows. The places
- * of the former come as one array: a join by place, row by row, costs a tenth more.
- */
-const PACK_PICKED = `
-   gone as (
-     delete from belfry.runs r where r.ctid = any (array(select p.ctid from picked p where ${PACKABLE}))
-     returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause
-   ), receipt as (
-     ${packRuns('gone', { holder: '$2', now: '$3', leaseUntil: '$4' }, 'one-offs')}
-   ), leased as (
-     ${LEASE} and not (${PACKABLE})
-     returning ${LEASED}
-   ) ${withDefinition(`(
-     select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,
-       g.due_at, g.cause from gone g
-     union all select l.* from leased l)`)}`
-
-export const PICKED = `r.ctid, to_timestamp(($3::float8 + r.timeout_ms) / 1000) as deadline,
-       r.one_off and r.attempt = 0 and r.cause <> ${CAUSE.trigger} and not r.has_dependents and r.timeout_ms >= $4::float8 - $3::float8 as packable`
-const TAKE = { at_least_once: PACK_PICKED, at_most_once: LEASE_PICKED }
+export const PICKED = `r.ctid, ${DEADLINE} as deadline, ${IS_PACKABLE} as packable`
+const TAKE = { at_least_once: packPicked('before'), at_most_once: LEASE_PICKED }
 
 /**
  * Whoever does not hold the queue's limit takes nothing from a queue that has one, whatever its node knows: one look-up for the
@@ -120,11 +84,6 @@ const CLAIM_LEVELS = {
   ),
 }
 
-export type ClaimedRow = [
-  ...[string, Instant, number, number, number, number, number, boolean, number, string, string | null],
-  ...[dueAt: Instant | null, cause: number, ownPayload: string | null],
-]
-
 /** Runs that may be performed at most once are claimed apart: they are never leased ahead of a free slot. */
 export type Delivery = keyof typeof DELIVERY
 
@@ -144,29 +103,14 @@ export interface Claim {
   delivery: Delivery
 }
 
-export interface Claimed {
-  lease: Lease
-  priority: number
-  turn: number
-}
-
 export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]> {
   const { queueId, holder, now, leaseUntil, levels, limit, delivery } = claim
-  const rows = await db.query<ClaimedRow>(
-    ...forLevels(
-      levels,
-      { one: CLAIM[delivery], several: CLAIM_LEVELS[delivery] },
-      [queueId, holder, now, leaseUntil],
-      limit,
-    ),
-  )
+  const statements = { one: CLAIM[delivery], several: CLAIM_LEVELS[delivery] }
+  const asked = forLevels(levels, statements, [queueId, holder, now, leaseUntil], limit)
+  const terms = { queueId, holder, now, leaseUntil, atMostOnce: delivery === 'at_most_once' }
+  if (terms.atMostOnce) return (await db.query<ClaimedRow>(...asked)).map((row) => claimedOf(row, terms))
   const receipt = new Receipt(holder)
-  return rows.map((row) => {
-    const claimed = claimedOf(row, { queueId, holder, now, leaseUntil, atMostOnce: delivery === 'at_most_once' })
-    const [dueAt, cause] = [row[11], row[12]]
-    if (dueAt !== null) claimed.lease.packed = packedIn(receipt, { dueAt, cause, priority: claimed.priority })
-    return claimed
-  })
+  return (await db.query<PackedRow>(...asked)).map((row) => claimedInReceipt(row, terms, receipt))
 }
 
 /** One level is claimed from by the simpler statement. */
@@ -181,37 +125,4 @@ export function forLevels(
   const priorities = levels.map((level) => level.priority)
   const watermarks = levels.map((level) => level.watermark)
   return [statements.several, [...terms, priorities, watermarks, limit]]
-}
-
-export function claimedOf(
-  row: readonly [...ClaimedRow, ...unknown[]],
-  terms: { queueId: number; holder: string; now: Instant; leaseUntil: Instant; atMostOnce: boolean },
-): Claimed {
-  const { queueId, holder, now, leaseUntil, atMostOnce } = terms
-  const turn = Number(row[9])
-  return {
-    lease: {
-      shard: shardOfJob(row[0]),
-      jobId: row[0],
-      nominalAt: row[1],
-      attempt: row[2],
-      holder,
-      tenantId: row[3],
-      queueId,
-      jobVersion: row[4],
-      failures: row[5],
-      leasedAt: now,
-      leaseUntil: Math.min(leaseUntil, now + row[6]),
-      deadline: now + row[6],
-      atMostOnce,
-      oneOff: row[7],
-      definition: row[10],
-      ownPayload: row[13],
-      isBackfill: row[12] === CAUSE.backfill,
-      packed: null,
-      turn,
-    },
-    priority: row[8],
-    turn,
-  }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { Claimed } from '../leases/lease-picked.ts'
 import { Turns } from '../ready/turn.ts'
 import { ManualClock } from '../runtime/clock.ts'
-import type { Claimed } from './claim.sql.ts'
 import { Claimer, type Taken, type Wanted } from './claimer.ts'
 
 const LEVEL = 5

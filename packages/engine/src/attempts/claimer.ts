@@ -1,9 +1,10 @@
 import { hasKey, isAtMostOnce, PRIORITIES } from '../job/level.ts'
+import type { Claimed } from '../leases/lease-picked.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { isConnectionLost } from '../store/database.ts'
-import type { Claimed, Delivery, Level } from './claim.sql.ts'
+import type { Delivery, Level } from './claim.sql.ts'
 
 /** What is claimed apart: runs that may be repeated, such that may not, and such that have a key, of either kind. */
 export type Kind = Delivery | 'keyed'

@@ -18,7 +18,7 @@ import {
   lookAtAttempts,
   type Succeeded,
 } from './finish.sql.ts'
-import { finishPackedAnswered, finishPackedSucceeded } from './finish-packed.sql.ts'
+import { finishPackedAnswered, finishPackedSucceeded, type Telling } from './finish-packed.sql.ts'
 
 export type FinishOutcome = 'ok' | 'lease_lost'
 
@@ -204,18 +204,20 @@ function doubt(packed: readonly PackedLease[]): void {
   for (const lease of packed) lease.packed.receipt.isInDoubt = true
 }
 
-/** Answers how many have ended. */
+/** Answers how many have ended. First come those that others wait for: whoever tells them begins before the rest is written. */
 async function sendByKind(db: Queryable, finishes: Finish[], onTold: () => void): Promise<number> {
   finishes.sort((a, b) => byLockOrder(a.fence, b.fence))
-  const packed = finishes.filter(({ fence }) => isPacked(fence))
-  if (packed.length === finishes.length) return sendPacked(db, packed)
-  // Somebody may wait for runs that are rows, and for no others.
-  const rows = packed.length === 0 ? finishes : finishes.filter(({ fence }) => !isPacked(fence))
-  const ended = await sendRows(db, rows, onTold)
-  return packed.length === 0 ? ended : ended + (await sendPacked(db, packed))
+  const awaited = finishes.filter(({ fence }) => isPacked(fence) && fence.packed.isAwaited)
+  const packed = finishes.filter(({ fence }) => isPacked(fence) && !fence.packed.isAwaited)
+  const rows = finishes.filter(({ fence }) => !isPacked(fence))
+  let ended = await sendPacked(db, awaited, 'andTell')
+  if (ended > 0) onTold()
+  ended += await sendRows(db, rows, onTold)
+  return ended + (await sendPacked(db, packed, 'quietly'))
 }
 
 async function sendRows(db: Queryable, finishes: readonly Finish[], onTold: () => void): Promise<number> {
+  if (finishes.length === 0) return 0
   let all = 0
   const add = ({ ended, told }: Ends) => {
     all += ended
@@ -234,11 +236,11 @@ async function sendRows(db: Queryable, finishes: readonly Finish[], onTold: () =
   return all
 }
 
-/** Nobody waits for runs that stand in a receipt: those that somebody waits for are always rows. */
-async function sendPacked(db: Queryable, finishes: readonly Finish[]): Promise<number> {
+async function sendPacked(db: Queryable, finishes: readonly Finish[], telling: Telling): Promise<number> {
+  if (finishes.length === 0) return 0
   const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
-  if (succeeded.length === finishes.length) return finishPackedSucceeded(db, succeeded)
+  if (succeeded.length === finishes.length) return finishPackedSucceeded(db, succeeded, telling)
   const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
-  const count = await finishPackedAnswered(db, answered)
-  return succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded))
+  const count = await finishPackedAnswered(db, answered, telling)
+  return succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded, telling))
 }

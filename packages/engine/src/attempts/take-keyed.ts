@@ -1,5 +1,5 @@
+import type { Claimed } from '../leases/lease-picked.ts'
 import { type Transaction, UnknownOutcome } from '../store/database.ts'
-import type { Claimed } from './claim.sql.ts'
 import { claimKeyed, type KeyedClaim, type KeyedEffects, MAX_ROUNDS, newEffects } from './claim-keyed.ts'
 import { claimLimited, type LimitedClaimDeps } from './claim-limited.ts'
 import { type ClaimedWithRoom, claimWithRoom } from './claim-with-room.sql.ts'

@@ -10,6 +10,7 @@ import { EDGE_STATE, type Edge } from './edges.sql.ts'
 /** A run that waits, and that this transaction holds: nobody else moves it until the commit. */
 export interface HeldChild extends Charged {
   place: string
+  delivery: number
 }
 
 /** While a run waits for others it has no turn: what stands in its place is the fairness key that it will be charged to. */
@@ -25,14 +26,14 @@ export interface HeldEdge extends Edge {
 const HOLD = statement(
   'hold_children',
   `select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure, e.ctid, r.ctid, r.queue_id, r.tenant_id, r.priority,
-     r.turn::float8
+     r.turn::float8, r.delivery
    from (
      select e.* from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
        select e.ctid, e.parent, e.child, e.child_shard, e.kind, e.child_nominal, e.wanted, e.on_failure from belfry.edges e
        where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.state = ${EDGE_STATE.open} limit $3) e
      order by e.child_shard, e.child limit $3
    ) e left join lateral (
-     select r.ctid, r.queue_id, r.tenant_id, r.priority, r.turn from belfry.runs r
+     select r.ctid, r.queue_id, r.tenant_id, r.priority, r.turn, r.delivery from belfry.runs r
      where r.shard = e.child_shard and r.job_id = e.child and r.nominal_at = e.child_nominal and r.state = ${RUN_STATE.dependent}
        and e.kind = ${CHILD_KIND.one_off}
      limit 1 for update skip locked
@@ -42,17 +43,19 @@ const HOLD = statement(
 type Row = [
   ...[parent: string, child: string, kind: number, childNominal: Instant | null, wanted: number, onFailure: number],
   ...[place: string, childPlace: string | null, queueId: number, tenantId: number, priority: number],
-  kept: number,
+  ...[kept: number, delivery: number],
 ]
 
 /** The open edges of these jobs, with the runs that wait at their ends. */
 export async function holdChildren(tx: Queryable, parents: readonly string[], limit: number): Promise<HeldEdge[]> {
   const rows = await tx.query<Row>(HOLD, [parents.map(shardOfJob), parents, limit])
   return rows.map((row) => {
-    const [parent, child, kind, childNominal, wanted, onFailure, place, childPlace, queueId, tenantId, priority, kept] =
-      row
+    const [parent, child, kind, childNominal, wanted, onFailure, place, childPlace, queueId, tenantId, priority] = row
+    const [kept, delivery] = [row[11], row[12]]
     const held =
-      childPlace === null ? null : { place: childPlace, queueId, tenantId, priority, fairnessKey: keptFairness(kept) }
+      childPlace === null
+        ? null
+        : { place: childPlace, queueId, tenantId, priority, fairnessKey: keptFairness(kept), delivery }
     return { parent, child, kind, childNominal, wanted, onFailure, place, held }
   })
 }

@@ -24,13 +24,18 @@ export interface Packed {
   dueAt: Instant
   cause: number
   priority: number
+  /** Other jobs wait for it, and are told with its end. */
+  isAwaited: boolean
   /** While it is being made a row. */
   lifting: Promise<void> | null
   /** Its end is on the way: nobody makes it a row any more. */
   isEnding: boolean
 }
 
-export function packedIn(receipt: Receipt, run: { dueAt: Instant; cause: number; priority: number }): Packed {
+export function packedIn(
+  receipt: Receipt,
+  { dueAt, cause, priority, isAwaited }: Pick<Packed, 'dueAt' | 'cause' | 'priority' | 'isAwaited'>,
+): Packed {
   receipt.left++
-  return { receipt, dueAt: run.dueAt, cause: run.cause, priority: run.priority, lifting: null, isEnding: false }
+  return { receipt, dueAt, cause, priority, isAwaited, lifting: null, isEnding: false }
 }

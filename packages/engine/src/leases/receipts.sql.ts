@@ -26,10 +26,13 @@ const EXPIRED = statement(
 )
 const ROW_COLUMNS = `nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
      timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key`
-/** A first attempt, as its claim would have written it; the turn of a leased run is never asked for. */
+/**
+ * A first attempt, as its claim would have written it; the turn of a leased run is never asked for. Somebody waits for a run whose job has
+ * an edge: who adds the first one while the run stands in a receipt takes that apart before.
+ */
 const fixed = (receipt: string): string =>
   `${RUN_STATE.leased}, u.priority, u.cause, case when u.limit_key is null then ${DELIVERY.at_least_once} else ${DELIVERY.at_least_once + KEYED} end,
-     ${receipt}.one_off, false, false, u.limit_key`
+     ${receipt}.one_off, false, exists (select from belfry.edges e where e.shard = u.shard and e.parent = u.job_id offset 0), u.limit_key`
 /** What has not ended becomes rows. Every attempt leaves a history row with its number, however it ends. */
 const UNPACK = statement(
   'unpack_receipts',

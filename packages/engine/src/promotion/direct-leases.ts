@@ -8,9 +8,11 @@ import type { Instant } from '../runtime/clock.ts'
  */
 export type Admission = 'leased' | 'ready' | 'hold'
 
-/** The executors of this node, as promotion sees them. */
+/** The executors of this node, as those see them who lease runs that were never ready. */
 export interface DirectLeases {
   admit(run: { queueId: number; delivery: number; dueAt: Instant }): Admission
+  /** Room for so many runs at once, in which all of them start: none of them waits, so none overtakes another. */
+  reserve(queueId: number, count: number): boolean
   unreserve(run: { queueId: number }): void
   deliver(leases: Lease[]): Promise<void>
 }

@@ -277,7 +277,7 @@ function leaseOf(
     atMostOnce: isOnce(timer.delivery),
     oneOff: timer.scheduleId === null,
     definition,
-    packed: receipt && packedIn(receipt, { dueAt: timer.dueAt, cause, priority: timer.priority }),
+    packed: receipt && packedIn(receipt, { dueAt: timer.dueAt, cause, priority: timer.priority, isAwaited: false }),
   }
 }
 

@@ -156,6 +156,7 @@ export class TestKit {
       all += delivered
       if (waitMs > 0) break
     }
+    await nextTurn()
     return all
   }
 

@@ -47,7 +47,8 @@ export const SHARDS = 4
 const random = seededRandom(1)
 const jobIds = Array.from({ length: BATCH }, (_, i) => newJobId(i % SHARDS, START, random)).sort()
 const fences = jobIds.map((jobId) => ({ shard: shardOfJob(jobId), jobId, nominalAt: START, attempt: 1, holder: '9' }))
-const ends = fences.map((fence) => ({ fence, startedAt: START, finishedAt: START }))
+const succeededAt = <F>(fence: F) => ({ kind: 'succeeded' as const, fence, startedAt: START, finishedAt: START })
+const ends = fences.map(succeededAt)
 const failure = { failureClass: null, statusCode: null, error: 'down', outcome: OUTCOME.failed }
 const lease = { holder: '9', now: START, leaseUntil: START + 30_000 }
 const promotions = fences.map(({ shard, jobId }, turn) => ({
@@ -55,6 +56,7 @@ const promotions = fences.map(({ shard, jobId }, turn) => ({
   ...{ leased: turn % 2 === 0, packs: turn % 4 === 0, queueId: 1 },
 }))
 const inReceipt = { tenantId: 1, queueId: 1, jobVersion: 1, packed: { dueAt: START, cause: 1 } as Packed }
+const endsInReceipts = ends.map(({ fence }) => succeededAt({ ...fence, ...inReceipt }))
 const LIMITS = { isEmpty: false, of: () => ({ maxDepth: 100, maxAgeMs: 1_000 }) }
 const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
@@ -197,11 +199,7 @@ export const HOT: Record<string, Hot> = {
   },
   'read checkpoints': { send: (db) => readCheckpoints(db, fences), by: ['checkpoints_pkey'] },
   succeed: {
-    send: (db) =>
-      finishSucceeded(
-        db,
-        ends.map((end) => ({ ...end, kind: 'succeeded' })),
-      ),
+    send: (db) => finishSucceeded(db, ends),
     by: ['runs_pkey'],
   },
   answered: {
@@ -242,11 +240,11 @@ export const HOT: Record<string, Hot> = {
     by: ['timers_pkey', 'specs'],
   },
   'end in a receipt': {
-    send: (db) =>
-      finishPackedSucceeded(
-        db,
-        ends.map((end) => ({ ...end, kind: 'succeeded', fence: { ...end.fence, ...inReceipt } })),
-      ),
+    send: (db) => finishPackedSucceeded(db, endsInReceipts, 'quietly'),
+    by: ['receipts_pkey'],
+  },
+  'end in a receipt and tell': {
+    send: (db) => finishPackedSucceeded(db, endsInReceipts, 'andTell'),
     by: ['receipts_pkey'],
   },
   renew: {

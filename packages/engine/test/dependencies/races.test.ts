@@ -1,5 +1,6 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { deliver } from '../../src/dependencies/deliver.ts'
+import { Release } from '../../src/dependencies/release.ts'
 import { Turns } from '../../src/ready/turn.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { Database, type Transaction } from '../../src/store/database.ts'
@@ -8,6 +9,9 @@ import { after, job, setup } from './setup.ts'
 
 /** None of these jobs has a unique key. */
 const retakeUnique = async () => {}
+/** A node that performs nothing: children become ready. */
+const direct = { reserve: () => false, unreserve() {}, deliver: async () => {} }
+const releasing = (turns: Turns, now: number) => new Release({ direct, turns }, { holder: '1', now, leaseUntil: now })
 
 async function setupRace() {
   const t = await setup()
@@ -20,7 +24,7 @@ async function setupRace() {
   onTestFinished(() => db.close())
   const turns = new Turns()
   const now = t.kit.clock.now()
-  const deliverSome = (limit: number) => deliver({ db, turns, retakeUnique }, { now, limit })
+  const deliverSome = (limit: number) => deliver({ db, retakeUnique }, { now, limit, release: releasing(turns, now) })
   const stateOf = async (jobId: string | undefined) =>
     (await t.query<{ state: number }>('select state from runs where job_id = $1', [jobId]))[0]?.state ?? null
   /** Performs what is ready, and tells nobody. */
@@ -29,7 +33,7 @@ async function setupRace() {
     await t.kit.claim('work')
     await expect.poll(() => t.query('select from runs where state = 1')).toEqual([])
   }
-  return { ...t, db, turns, deliverSome, stateOf, perform }
+  return { ...t, db, turns, now, deliverSome, stateOf, perform }
 }
 
 const READY = 0
@@ -108,11 +112,11 @@ test('children that somebody holds, however many, keep no others from being told
   )
   for (let i = 0; i < 3; i++) await t.kit.deliver()
   expect(await t.query('select from outbox')).toHaveLength(families - 1)
-  expect(await t.query('select from runs where state = 0')).toHaveLength(1)
+  expect(await t.query(`select from runs where state = ${DEPENDENT}`)).toHaveLength(families - 1)
   await client.query('commit')
   client.release()
   await t.kit.deliver()
-  expect(await t.query('select from runs where state = 0')).toHaveLength(families)
+  expect(await t.query(`select from runs where state = ${DEPENDENT}`)).toEqual([])
 })
 
 test('a child is charged when it becomes ready, not each time a parent has ended', async () => {
@@ -123,7 +127,7 @@ test('a child is charged when it becomes ready, not each time a parent has ended
   let charged = 0
   const turns = { next: () => ++charged } as unknown as Turns
   while ((await t.query('select from outbox')).length > 0)
-    await deliver({ db: t.db, turns, retakeUnique }, { now: t.kit.clock.now(), limit: 1 })
+    await deliver({ db: t.db, retakeUnique }, { now: t.now, limit: 1, release: releasing(turns, t.now) })
   expect([charged, await t.stateOf(ids.c)]).toEqual([1, READY])
 })
 
@@ -235,8 +239,8 @@ test('a delivery that breaks off anywhere has not happened', async () => {
         }),
     } as Database
     const done = await deliver(
-      { db: breaking, turns: t.turns, retakeUnique },
-      { now: t.kit.clock.now(), limit: 10 },
+      { db: breaking, retakeUnique },
+      { now: t.now, limit: 10, release: releasing(t.turns, t.now) },
     ).catch(() => null)
     if (done !== null) break
     expect([await t.stateOf(ids.b), await t.stateOf(ids.c)]).toEqual([DEPENDENT, DEPENDENT])

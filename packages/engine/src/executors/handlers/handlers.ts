@@ -166,6 +166,15 @@ export class Handlers implements DirectLeases {
     return this.#deps.clock.now() - dueAt < limitMs ? 'hold' : 'ready'
   }
 
+  reserve(queueId: number, count: number): boolean {
+    const serving = this.#serving.get(queueId)
+    if (!serving || this.#deps.limited.has(queueId)) return false
+    const { pool, claimer } = serving
+    if (this.#isBehind || claimer.backlogged || pool.freeSlots() < count) return false
+    pool.reserve(count)
+    return true
+  }
+
   /** What has ended is written more slowly than runs end: nothing more is begun until that has caught up. */
   get #isBehind(): boolean {
     return this.#deps.finisher.isBehind
