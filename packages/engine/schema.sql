@@ -185,7 +185,7 @@ create index runs_leased_of_queue on runs (queue_id) where state = 1 AND queue_i
 create index runs_limited on runs (shard, limit_key, nominal_at) where state = 4;
 create index runs_limited_of_queue on runs (queue_id) where state = 4 AND queue_id > 0;
 create index runs_of_key on runs (shard, limit_key, nominal_at) where limit_key IS NOT NULL;
-create index runs_of_worker on runs (holder) where state = 1 AND holder < 0;
+create index runs_of_worker on runs (holder) where holder < 0;
 create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
 create index runs_ready_keyed on runs (queue_id, priority, turn) where state = 0 AND delivery >= 2;
 create index runs_ready_once on runs (queue_id, priority, turn) where state = 0 AND delivery = 1;

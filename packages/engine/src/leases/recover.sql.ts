@@ -19,17 +19,17 @@ const LEASES_OF = statement(
   `${COLUMNS}
    from belfry.runs r where r.state = ${RUN_STATE.leased} and r.holder = $1`,
 )
-/** The same for holders of remote calls, which have an index. */
+/** The same for holders of remote calls, which have an index. The state is not asked for: what has a holder is leased. */
 const REMOTE_LEASES_OF = statement(
   'leases_of_remote_holders',
   `${COLUMNS}, r.holder
-   from unnest($1::bigint[]) as u (holder) join belfry.runs r on r.holder = u.holder and r.holder < 0 and r.state = ${RUN_STATE.leased}`,
+   from unnest($1::bigint[]) as u (holder) join belfry.runs r on r.holder = u.holder and r.holder < 0`,
 )
 const REPEATED = statement(
   'holders_with_leases',
   `select u.holder from unnest($1::bigint[]) as u (holder) cross join lateral (
      (select 1 from belfry.runs r
-      where r.holder = u.holder and r.holder < 0 and r.state = ${RUN_STATE.leased} and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1)
+      where r.holder = u.holder and r.holder < 0 and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1)
      union all
      (select 1 from belfry.receipts c where c.holder = u.holder and c.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1)) held`,
 )
