@@ -90,7 +90,9 @@ export async function awaitParents(
   await markRuns(tx, all, marked)
   let left = oneOffs.filter((jobId) => !marked.has(jobId)).sort(byPlace)
   const packed = [...left, ...recurring]
-  if (packed.length > 0 && (await unpackRunsOfMany(tx, packed))) await markRuns(tx, packed.sort(byPlace), marked)
+  const wasPacked = packed.length > 0 && (await unpackRunsOfMany(tx, packed))
+  // Of recurring jobs in any case: somebody else may have taken the receipt apart after the rows were looked at.
+  await markRuns(tx, (wasPacked ? packed : [...recurring]).sort(byPlace), marked)
   left = left.filter((jobId) => !marked.has(jobId))
   if (left.length === 0) return { ends: [], forgotten: [] }
   const letters = await held<[string, Instant, number]>(tx, HOLD_LETTERS, MARK_LETTERS, left)

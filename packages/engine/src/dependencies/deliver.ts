@@ -57,7 +57,7 @@ interface Plan {
 /**
  * Tells the children of one-offs that have ended, a bounded number at a time, in one transaction: it takes rows of the outbox,
  * then the children in order, **then** removes the edges in a statement that sees what others have committed before the child was
- * held, and makes those ready that wait for nobody any more. So two parents that end at the same moment wake their child once,
+ * held, and lets those go that wait for nobody any more. So two parents that end at the same moment wake their child once,
  * whoever delivers what; and if this fails anywhere, nothing of it has happened and the rows are still there.
  *
  * A child that somebody else holds is passed over, and the ends that concern it stay in the outbox.
@@ -199,11 +199,12 @@ async function carryOut(
   for (const child of ended.keys()) freed.delete(child)
   const edges = [...gone, ...counted.filter(isOver).map(({ edge }) => edge)]
   const free = await forgetTold(tx, { edges, ends: done, going: freed })
+  // Whoever else counts in a batch is waited for: before anything is leased.
+  ends += await countInBatches(tx, countsOf(counted), now)
   const released = await release.letGo(
     tx,
     free.map((jobId) => ({ jobId, ...(locked.get(jobId) as HeldChild) })),
   )
-  ends += await countInBatches(tx, countsOf(counted), now)
   return { ...released, ends }
 }
 

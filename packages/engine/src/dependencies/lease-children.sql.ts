@@ -2,6 +2,7 @@ import { shardOfJob } from '../job/ids.ts'
 import { DELIVERY, isOnce } from '../job/states.ts'
 import type { Lease } from '../leases/lease.ts'
 import { claimedInReceipt, DEADLINE, IS_PACKABLE, type PackedRow, packPicked } from '../leases/lease-picked.ts'
+import { MIN_PACKED } from '../leases/pack-runs.ts'
 import { Receipt } from '../leases/receipt.ts'
 import { type LeaseTerms, limitedAmong } from '../promotion/lease-terms.ts'
 import type { Queryable } from '../store/database.ts'
@@ -13,12 +14,13 @@ export interface FreeChild extends HeldChild {
   jobId: string
 }
 
-/** Leaves those alone whose queue has a limit, whatever the node knows. */
+/** Leaves those alone whose queue has a limit, whatever the node knows. A receipt is for many of one tenant and queue. */
 const LEASE = statement(
   'lease_children',
   `with picked as (
-     select r.* from unnest($5::smallint[], $6::tid[]) as u (shard, place) cross join lateral (
-       select r.ctid, ${DEADLINE} as deadline, r.delivery = ${DELIVERY.at_least_once} and ${IS_PACKABLE} as packable
+     select r.ctid, r.deadline, r.packable and count(*) filter (where r.packable) over (partition by r.tenant_id, r.queue_id) >= ${MIN_PACKED} as packable
+     from unnest($5::smallint[], $6::tid[]) as u (shard, place) cross join lateral (
+       select r.ctid, r.tenant_id, r.queue_id, ${DEADLINE} as deadline, r.delivery = ${DELIVERY.at_least_once} and ${IS_PACKABLE} as packable
        from belfry.runs r where /*shards r*/ r.ctid = u.place and r.shard = u.shard and r.queue_id <> all (${limitedAmong('$1')}) limit 1) r
    ), ${packPicked('now')}`,
 )

@@ -5,6 +5,7 @@ import { OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
+import { isAwaited } from '../store/is-awaited.ts'
 import { statement } from '../store/statement.ts'
 import type { Child } from './children.sql.ts'
 import { EDGE_STATE } from './edges.sql.ts'
@@ -37,7 +38,7 @@ const INSERT = statement(
      delivery, one_off, cancel_requested, has_dependents, limit_key)
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0, u.timeout_ms, u.shard,
      ${RUN_STATE.dependent}, u.priority, u.cause, u.delivery, true, false,
-     exists (select from belfry.edges e where e.shard = u.shard and e.parent = u.job_id offset 0), u.limit_key
+     ${isAwaited('u')}, u.limit_key
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::float8[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::smallint[], $11::smallint[],
      $12::smallint[], $13::bigint[], $14::bigint[])
      as u (shard, job_id, nominal_at, due_at, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, limit_key, turn)

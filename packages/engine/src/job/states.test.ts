@@ -30,12 +30,12 @@ test('every live place can be reached, and has a way out to the end', () => {
   }
 })
 
-test('a run becomes leased only from ready or by being born so, and nothing becomes absent again', () => {
+test('a run becomes leased only from ready, by being born so or told so, and nothing becomes absent again', () => {
   expect(mayMove('ready', 'claim', 'leased')).toBe(true)
   expect(mayMove('waiting', 'claim', 'leased')).toBe(false)
   expect(mayMove('blocked', 'wake', 'leased')).toBe(false)
   const sources = TRANSITIONS.filter((move) => move.to === 'leased' && move.from !== 'leased').map((move) => move.from)
-  expect(new Set(sources)).toEqual(new Set(['absent', 'ready']))
+  expect(new Set(sources)).toEqual(new Set(['absent', 'ready', 'dependent']))
   expect(TRANSITIONS.some((move) => move.to === 'absent')).toBe(false)
 })
 

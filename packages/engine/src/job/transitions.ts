@@ -51,6 +51,7 @@ export const TRANSITIONS: readonly Transition[] = [
   { verb: 'deliver', from: 'absent', to: 'ready', when: 'a run of a job that it follows has ended' },
   { verb: 'deliver', from: 'absent', to: 'blocked', when: 'the same, while another run of the job is alive' },
   { verb: 'deliver', from: 'dependent', to: 'ready', when: 'the last of the jobs that it waits for has ended' },
+  { verb: 'deliver', from: 'dependent', to: 'leased', when: 'the same, and a local executor has a free slot for it' },
   {
     verb: 'deliver',
     from: 'dependent',

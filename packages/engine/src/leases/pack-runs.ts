@@ -18,7 +18,7 @@ export const packRuns = (
   kind: 'one-offs' | 'one-offs with keys' | 'recurring',
 ): string =>
   `insert into belfry.receipts (holder, leased_at, lease_until, tenant_id, queue_id, one_off, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms,
-       shards, priorities, causes${kind === 'one-offs with keys' ? ', limit_keys' : ''})
+       run_shards, priorities, causes${kind === 'one-offs with keys' ? ', limit_keys' : ''})
      select ${holder}::bigint, to_timestamp(${now}::float8 / 1000), to_timestamp(${leaseUntil}::float8 / 1000), p.tenant_id, p.queue_id,
        ${kind !== 'recurring'}, array_agg(p.job_id), array_agg(p.nominal_at), array_agg(p.due_at), array_agg(p.job_version), array_agg(p.timeout_ms),
        array_agg(p.shard), array_agg(p.priority), array_agg(p.cause)${kind === 'one-offs with keys' ? ', array_agg(p.limit_key)' : ''}

@@ -2,6 +2,7 @@ import { DELIVERY, KEYED, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
+import { isAwaited } from '../store/is-awaited.ts'
 import { statement } from '../store/statement.ts'
 import { type Fence, isPacked, type PackedLease } from './lease.ts'
 import type { Receipt } from './receipt.ts'
@@ -27,12 +28,12 @@ const EXPIRED = statement(
 const ROW_COLUMNS = `nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
      timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key`
 /**
- * A first attempt, as its claim would have written it; the turn of a leased run is never asked for. Somebody waits for a run whose job has
- * an edge: who adds the first one while the run stands in a receipt takes that apart before.
+ * A first attempt, as its claim would have written it; the turn of a leased run is never asked for. Who adds the first edge to a job while its
+ * run stands in a receipt takes that apart before.
  */
 const fixed = (receipt: string): string =>
   `${RUN_STATE.leased}, u.priority, u.cause, case when u.limit_key is null then ${DELIVERY.at_least_once} else ${DELIVERY.at_least_once + KEYED} end,
-     ${receipt}.one_off, false, exists (select from belfry.edges e where e.shard = u.shard and e.parent = u.job_id offset 0), u.limit_key`
+     ${receipt}.one_off, false, ${isAwaited('u')}, u.limit_key`
 /** What has not ended becomes rows. Every attempt leaves a history row with its number, however it ends. */
 const UNPACK = statement(
   'unpack_receipts',
@@ -42,7 +43,7 @@ const UNPACK = statement(
    insert into belfry.runs (${ROW_COLUMNS})
    select u.nominal_at, u.due_at, 0, c.holder, c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
      u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('c')}
-   from gone c cross join lateral unnest(c.shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes,
+   from gone c cross join lateral unnest(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes,
        c.limit_keys)
      as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, limit_key)
    where not exists (

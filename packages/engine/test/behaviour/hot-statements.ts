@@ -15,6 +15,7 @@ import { endChildren } from '../../src/dependencies/children.sql.ts'
 import { markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
 import { forgetTold } from '../../src/dependencies/forget-told.sql.ts'
 import { holdChildren } from '../../src/dependencies/hold-children.sql.ts'
+import { leaseChildren } from '../../src/dependencies/lease-children.sql.ts'
 import { lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
 import { readLiving } from '../../src/intake/unique-keys.sql.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
@@ -61,6 +62,8 @@ const LIMITS = { isEmpty: false, of: () => ({ maxDepth: 100, maxAgeMs: 1_000 }) 
 const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
 const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outcome: OUTCOME.succeeded }))
+const child = { queueId: 1, tenantId: 1, priority: 5, fairnessKey: null, delivery: 0 }
+const freed = jobIds.map((jobId, i) => ({ ...child, jobId, place: `(0,${i + 1})` }))
 const pairs = jobIds.map((parent, i) => ({ parent, child: jobIds[BATCH - 1 - i] as string }))
 const edges = pairs.map((pair, i) => ({
   ...{ ...pair, place: `(0,${i + 1})`, held: null, kind: 0, childNominal: START, wanted: 0, onFailure: 0 },
@@ -359,6 +362,7 @@ export const HOT: Record<string, Hot> = {
     send: (db) => forgetTold(db, { edges, ends: [], going: new Map(jobIds.map((jobId) => [jobId, 1])) }),
     by: ['edges_by_child'],
   },
+  'lease children': { send: (db) => leaseChildren(db, freed, lease), by: ['specs'] },
   'look at timers of parents': {
     send: (db) =>
       stillComing(

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { Batches } from '../../src/batches.ts'
 import { OUTCOME, RUN_STATE } from '../../src/job/states.ts'
 import { startLossyProxy } from './lossy-proxy.ts'
 import { claimed, LEASE_MS, MANY } from './packed.ts'
@@ -64,6 +65,58 @@ test.each(['answered', 'sent'] as const)(
     expect(await t.states()).toEqual(ALL_READY)
   },
 )
+
+test('ends that others wait for are told though the ends behind them in the batch were lost', async () => {
+  const proxy = await startLossyProxy()
+  const t = await setup()
+  const node = await t.startNode(proxy.connection)
+  const plain = Array(MANY).fill({ queue: 'work', payload: 1 })
+  const { runs, endAll } = await claimed(node, [...plain, ...families()])
+  expect(runs.size).toBe(2 * MANY)
+  const lost = proxy.lose('finish_packed_succeeded\0', 'answered')
+  const ended = endAll()
+  await lost
+  expect(await t.query('select from outbox')).toHaveLength(MANY)
+  proxy.goOn()
+  await ended
+  expect(await t.query('select number, outcome from attempts')).toEqual(
+    Array(2 * MANY).fill({ number: 1, outcome: OUTCOME.succeeded }),
+  )
+  await tellAll(node)
+  expect(await t.query('select state from runs')).toEqual(Array(MANY).fill({ state: RUN_STATE.ready }))
+})
+
+test('an HTTP call that others wait for leaves its answer, and tells them', async () => {
+  const t = await setupFamilies()
+  const { lease } = t.parent(0).run
+  const answer = { statusCode: 204, response: '{"body":""}' }
+  const at = t.node.clock.now()
+  const end = { kind: 'answered', fence: lease, startedAt: at, finishedAt: at, ...answer } as const
+  expect(await t.node.engine.finisher.finished(end)).toBe('ok')
+  expect(await t.query('select job_id, status_code, response from attempts')).toEqual([
+    { job_id: lease.jobId, status_code: 204, response: { body: '' } },
+  ])
+  expect(await t.query('select job_id from outbox')).toEqual([{ job_id: lease.jobId }])
+})
+
+test('runs with a key that others wait for stand in a receipt, too', async () => {
+  const t = await setupFamilies({ concurrency: { key: 'k', limit: 1_000 } })
+  await t.endAll()
+  await tellAll(t.node)
+  expect(await t.states()).toEqual(ALL_READY)
+})
+
+test('jobs of a batch stand in a receipt, and are counted as they end', async () => {
+  const t = await setup()
+  const node = await t.startNode()
+  const batches = new Batches(node.engine)
+  const { batchId } = await batches.create(Array(MANY).fill({ queue: 'work', payload: 1 }))
+  const { endAll } = await claimed(node, [])
+  expect(await t.query('select from receipts')).toHaveLength(1)
+  await endAll()
+  await tellAll(node)
+  expect(await batches.get(batchId)).toMatchObject({ succeeded: MANY })
+})
 
 test('what a dead node had not ended is still waited for when it is performed again', async () => {
   const t = await setupFamilies()

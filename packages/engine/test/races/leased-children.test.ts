@@ -54,6 +54,26 @@ test('few children are leased as rows', async () => {
   expect(t.node.engine.handlers.pools.map((pool) => pool.freeSlots())).toEqual([1_000])
 })
 
+test('a receipt is only for many that fit into it', async () => {
+  const t = await setupChildren([...plain(90), ...Array<object>(30).fill({ timeout: '10s' })])
+  await t.tell()
+  expect(t.runs.size).toBe(120)
+  expect(await t.rows()).toHaveLength(120)
+})
+
+test.each([
+  { count: 3, leased: 3 },
+  { count: 33, leased: 0 },
+])('among other nodes $count children at once are leased: $leased', async ({ count, leased }) => {
+  const t = await setupChildren(plain(count))
+  const other = await t.startNode()
+  // A node's own row is there for its second pulse.
+  for (const node of [other, t.node, t.node]) await node.engine.pulse.runOnce()
+  await t.tell()
+  expect(t.runs.size).toBe(leased)
+  expect(await t.rows()).toHaveLength(count)
+})
+
 test('where there is not room for all of them all become ready', async () => {
   const t = await setupChildren(plain(3))
   const queueId = await t.node.engine.registry.queueId(1, 'work')

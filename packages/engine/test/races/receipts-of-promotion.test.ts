@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
 import { OUTCOME } from '../../src/job/states.ts'
+import { unpackHolders } from '../../src/leases/receipts.sql.ts'
 import { LEASE_MS, MANY, promoted } from './packed.ts'
 import { MINUTE, START, setup } from './setup.ts'
 
@@ -42,6 +44,28 @@ test('the overlap policy holds when the receipt was taken apart, and for trigger
   await endAll()
   expect((await other.jobs.trigger(run.jobId)).runId).not.toBe(run.id)
   expect(await t.query('select count(*)::int as n from attempts')).toEqual([{ n: MANY }])
+})
+
+test('a run whose receipt somebody takes apart while somebody else begins to follow its job is waited for', async () => {
+  const t = await setup()
+  const [node, other] = [await t.startNode(), await t.startNode()]
+  const { of } = await promoted(node, EVERY_MINUTE)
+  const { jobId, lease } = of(3).run
+  await node.db.transaction((tx) =>
+    awaitParents(
+      {
+        execute: (statement, values) => tx.execute(statement, values),
+        query: async (statement, values) => {
+          if (statement.name === 'receipts_of_jobs') await unpackHolders(other.db, [lease.holder])
+          return tx.query(statement, values)
+        },
+      },
+      { oneOffs: [], recurring: [jobId] },
+    ),
+  )
+  expect(await t.query('select has_dependents from runs where job_id = $1', [jobId])).toEqual([
+    { has_dependents: true },
+  ])
 })
 
 test('a recurring job can be canceled while its run stands in a receipt', async () => {

@@ -283,7 +283,8 @@ test.each(['answered', 'sent'] as const)(
     const node = await t.startNode(proxy.connection)
     const plain = Array.from({ length: MANY }, () => ({ queue: 'work', payload: 1 }))
     const pairs = Array.from({ length: 10 }, (_, i) => [
-      { ref: `parent-${i}`, queue: 'work', payload: 1 },
+      // Shorter than a lease: it stays a row.
+      { ref: `parent-${i}`, queue: 'work', payload: 1, timeout: '10s' },
       { queue: 'later', payload: 1, after: { jobs: [`parent-${i}`] } },
     ])
     const { runs, endAll } = await claimed(node, [...plain, ...pairs.flat()])

@@ -56,6 +56,8 @@ interface Serving {
 }
 
 const RETRY_PAUSE_MS = 200
+/** More at once are ready for all nodes to share. */
+const MAX_AMONG_OTHERS = 32
 
 /** The in-process executors: per queue a pool of slots and one claimer that feeds it. */
 export class Handlers implements DirectLeases {
@@ -171,6 +173,7 @@ export class Handlers implements DirectLeases {
     if (!serving || this.#deps.limited.has(queueId)) return false
     const { pool, claimer } = serving
     if (this.#isBehind || claimer.backlogged || pool.freeSlots() < count) return false
+    if (count > MAX_AMONG_OTHERS && this.#deps.hasOthers()) return false
     pool.reserve(count)
     return true
   }
