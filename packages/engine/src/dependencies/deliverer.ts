@@ -86,12 +86,11 @@ export class Deliverer implements Step {
   }
 
   async #deliverOneOffs() {
-    const { clock, random, leaseMs, turns, stopping, onReady } = this.#deps
+    const { clock, random, stopping, onReady } = this.#deps
     const direct = this.#deps.direct()
     const now = clock.now()
     const opened = now >= this.#opensAt ? 'open' : 'leave'
-    const holder = newHolder(random)
-    const release = new Release({ direct, turns }, { holder, now, leaseUntil: now + leaseMs })
+    const release = new Release({ ...this.#deps, direct }, newHolder(random))
     try {
       const delivered = await deliver(this.#deps, { now, limit: BATCH, release, behind: this.#oneOffsBehind, opened })
       this.#oneOffsBehind = delivered.behind
@@ -100,7 +99,9 @@ export class Deliverer implements Step {
       return delivered
     } catch (error) {
       if (error instanceof UnknownOutcome && release.hasReserved)
-        await direct.deliver(await recoverLeases(this.#deps, { holder, backendPid: error.backendPid }, stopping))
+        await direct.deliver(
+          await recoverLeases(this.#deps, { holder: release.holder, backendPid: error.backendPid }, stopping),
+        )
       throw error
     } finally {
       release.unreserve()

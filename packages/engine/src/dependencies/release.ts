@@ -1,9 +1,9 @@
 import { isKeyed } from '../job/states.ts'
 import type { Lease } from '../leases/lease.ts'
 import type { DirectLeases } from '../promotion/direct-leases.ts'
-import type { LeaseTerms } from '../promotion/lease-terms.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { MadeReady } from '../ready/wake-waiting.sql.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { releaseChildren } from './children.sql.ts'
 import { type FreeChild, leaseChildren } from './lease-children.sql.ts'
@@ -19,20 +19,25 @@ export interface Released {
 /** The executors of this node. */
 export type Direct = Pick<DirectLeases, 'reserve' | 'unreserve' | 'deliver'>
 
+interface ReleaseDeps {
+  clock: Clock
+  turns: Turns
+  direct: Direct
+  leaseMs: number
+}
+
 /**
  * Lets children go: to an executor of this node that has room for them, while nothing else of their queue waits, as due timers go;
  * all others become ready.
  */
 export class Release {
-  readonly #direct: Direct
-  readonly #turns: Turns
-  readonly #terms: LeaseTerms
+  readonly holder: string
+  readonly #deps: ReleaseDeps
   readonly #reserved: FreeChild[] = []
 
-  constructor({ direct, turns }: { direct: Direct; turns: Turns }, terms: LeaseTerms) {
-    this.#direct = direct
-    this.#turns = turns
-    this.#terms = terms
+  constructor(deps: ReleaseDeps, holder: string) {
+    this.#deps = deps
+    this.holder = holder
   }
 
   /** Something may have been leased, whatever became of the transaction. */
@@ -41,20 +46,23 @@ export class Release {
   }
 
   async letGo(tx: Queryable, children: readonly FreeChild[]): Promise<Released> {
-    const { now } = this.#terms
+    const { clock, leaseMs, turns } = this.#deps
+    // Not before: what they waited for has ended by now.
+    const now = clock.now()
     const direct = this.#reserve(children)
-    const leases = direct.length === 0 ? [] : await leaseChildren(tx, direct, this.#terms)
+    const terms = { holder: this.holder, now, leaseUntil: now + leaseMs }
+    const leases = direct.length === 0 ? [] : await leaseChildren(tx, direct, terms)
     const leased = new Set(leases.map(({ jobId }) => jobId))
     // Only those are charged that become ready now.
     const left = children
       .filter(({ jobId }) => !leased.has(jobId))
-      .map((child) => ({ jobId: child.jobId, place: child.place, turn: this.#turns.next(now, child) }))
+      .map((child) => ({ jobId: child.jobId, place: child.place, turn: turns.next(now, child) }))
     return { ready: await releaseChildren(tx, left, now), leases }
   }
 
   /** The leases are with their executors, or nothing came of them. */
   unreserve(): void {
-    for (const child of this.#reserved.splice(0)) this.#direct.unreserve(child)
+    for (const child of this.#reserved.splice(0)) this.#deps.direct.unreserve(child)
   }
 
   /** All of a queue or none: where only some of them could start, their turns say which. */
@@ -62,7 +70,7 @@ export class Release {
     const counts = new Map<number, number>()
     const plain = children.filter(({ delivery }) => !isKeyed(delivery))
     for (const { queueId } of plain) counts.set(queueId, (counts.get(queueId) ?? 0) + 1)
-    for (const [queueId, count] of counts) if (!this.#direct.reserve(queueId, count)) counts.delete(queueId)
+    for (const [queueId, count] of counts) if (!this.#deps.direct.reserve(queueId, count)) counts.delete(queueId)
     const reserved = plain.filter(({ queueId }) => counts.has(queueId))
     this.#reserved.push(...reserved)
     return reserved

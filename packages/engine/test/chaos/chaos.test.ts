@@ -35,20 +35,37 @@ async function setup() {
 
 type Fleet = Awaited<ReturnType<typeof setup>>
 
-function newJob(random: Random): Record<string, unknown> {
+/** The i-th of a call: now, later, or after up to three jobs before it. */
+function newJob(random: Random, i: number): { ref: string; after?: { jobs: string[] } } & Record<string, unknown> {
   const payload = { ms: Math.floor(random.float() * 80), failsOnce: random.float() < 0.05 }
-  const job = { queue: 'work', payload, retry }
-  return random.float() < 0.7 ? job : { ...job, delay: `${Math.floor(random.float() * 12_000)}ms` }
+  const job = { ref: `j${i}`, queue: 'work', payload, retry }
+  const kind = random.float()
+  if (kind < 0.5) return job
+  if (kind < 0.7) return { ...job, delay: `${Math.floor(random.float() * 12_000)}ms` }
+  const parents = Array.from({ length: 1 + Math.floor(random.float() * 3) }, () => Math.floor(random.float() * i))
+  return i === 0 ? job : { ...job, after: { jobs: [...new Set(parents)].map((parent) => `j${parent}`) } }
+}
+
+/** A job that was acknowledged, and those that it waits for. */
+interface Acknowledged {
+  jobId: string
+  parents: string[]
 }
 
 /** Answers the jobs that were acknowledged. What a dying node was told may exist or not. */
-async function createJobs(t: Fleet, random: Random): Promise<string[]> {
-  const acknowledged: string[] = []
+async function createJobs(t: Fleet, random: Random): Promise<Acknowledged[]> {
+  const acknowledged: Acknowledged[] = []
   const produce = async () => {
     while (acknowledged.length < RUNS) {
       try {
-        const created = await t.any(random).createMany(Array.from({ length: BATCH }, () => newJob(random)))
-        acknowledged.push(...created.map(({ jobId }) => jobId))
+        const jobs = Array.from({ length: BATCH }, (_, i) => newJob(random, i))
+        const created = await t.any(random).createMany(jobs)
+        const ids = new Map(jobs.map(({ ref }, i) => [ref, created[i]?.jobId as string]))
+        for (const { ref, after } of jobs)
+          acknowledged.push({
+            jobId: ids.get(ref) as string,
+            parents: (after?.jobs ?? []).map((parent) => ids.get(parent) as string),
+          })
       } catch (error) {
         const isExpected = error instanceof NodeDied || (error as { code?: string }).code === 'database_unavailable'
         if (!isExpected) throw error
@@ -111,11 +128,21 @@ test('through kill -9 of every node and of PostgreSQL no run is lost and none is
   expect(await audit(t.server.query.bind(t.server), 'belfry', executions)).toEqual([])
   for (const { jobId } of recurring)
     expect(await auditRecurring(t.server.query.bind(t.server), 'belfry', jobId, 1_000)).toEqual([])
-  const succeeded = await t.server.query<{ job_id: string }>(
-    'select job_id from belfry.attempts where final and outcome = 1',
+  const attempts = await t.server.query<{ job_id: string; number: number }>(
+    'select job_id, number from belfry.attempts where final and outcome = 1',
   )
-  const done = new Set(succeeded.map(({ job_id }) => job_id))
-  expect(acknowledged.filter((jobId) => !done.has(jobId))).toEqual([])
+  const succeeded = new Map(attempts.map(({ job_id, number }) => [job_id, number]))
+  expect(acknowledged.filter(({ jobId }) => !succeeded.has(jobId))).toEqual([])
+  const began = new Map<string, number>()
+  const ended = new Map<string, number>()
+  for (const { job_id, attempt, began_at, ended_at } of executions) {
+    began.set(job_id, Math.min(Number(began_at), began.get(job_id) ?? Number.POSITIVE_INFINITY))
+    if (attempt === succeeded.get(job_id)) ended.set(job_id, Number(ended_at))
+  }
+  const isTooEarly = ({ jobId, parents }: Acknowledged) =>
+    parents.some((parent) => Number(began.get(jobId)) < Number(ended.get(parent)))
+  expect(acknowledged.filter(({ parents }) => parents.length > 0).length).toBeGreaterThan(RUNS / 5)
+  expect(acknowledged.filter(isTooEarly), 'jobs that ran before one they wait for').toEqual([])
   expect(await t.server.query('select * from belfry.dead_letters')).toEqual([])
   const [cut] = await t.server.query<{ count: number }>(
     'select count(*)::int as count from belfry.attempts where failure_class = 7',

@@ -2,6 +2,7 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { deliver } from '../../src/dependencies/deliver.ts'
 import { Release } from '../../src/dependencies/release.ts'
 import { Turns } from '../../src/ready/turn.ts'
+import { ManualClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { Database, type Transaction } from '../../src/store/database.ts'
 import { startTestKit } from '../../src/testing/index.ts'
@@ -11,7 +12,8 @@ import { after, job, setup } from './setup.ts'
 const retakeUnique = async () => {}
 /** A node that performs nothing: children become ready. */
 const direct = { reserve: () => false, unreserve() {}, deliver: async () => {} }
-const releasing = (turns: Turns, now: number) => new Release({ direct, turns }, { holder: '1', now, leaseUntil: now })
+const releasing = (turns: Turns, now: number) =>
+  new Release({ direct, turns, clock: new ManualClock(now), leaseMs: 0 }, '1')
 
 async function setupRace() {
   const t = await setup()
