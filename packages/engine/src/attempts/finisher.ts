@@ -57,6 +57,8 @@ export interface FinisherDeps {
 export class Finisher {
   readonly #deps: FinisherDeps
   readonly #lanes: Lanes<Pending>
+  /** Ends whose rows somebody holds: they come back after a pause, and no lane waits for them. */
+  readonly #aside = new Set<Promise<void>>()
   #abandoned = false
 
   constructor(deps: FinisherDeps, options: { lanes: number; maxBatch: number }) {
@@ -85,8 +87,12 @@ export class Finisher {
   }
 
   /** Ends when all that was pushed has been settled. */
-  drained(): Promise<void> {
-    return this.#lanes.drained()
+  async drained(): Promise<void> {
+    await this.#lanes.drained()
+    while (this.#aside.size > 0) {
+      await Promise.all(this.#aside)
+      await this.#lanes.drained()
+    }
   }
 
   /** Stops trying: what is not settled is left to the reaper. */
@@ -98,9 +104,9 @@ export class Finisher {
     let left = batch
     for (;;) {
       try {
-        left = await this.#once(left)
-        if (left.length === 0 || this.#abandoned) return
-        await pause(LOCKED_PAUSE_MS)
+        const locked = await this.#once(left)
+        if (locked.length > 0 && !this.#abandoned) this.#putAside(locked)
+        return
       } catch (error) {
         if (this.#abandoned) return
         if (error instanceof UnknownOutcome || isConnectionLost(error)) {
@@ -121,6 +127,14 @@ export class Finisher {
         }
       }
     }
+  }
+
+  #putAside(locked: readonly Pending[]): void {
+    const aside = pause(LOCKED_PAUSE_MS).then(() => {
+      this.#aside.delete(aside)
+      for (const pending of locked) this.#lanes.push(pending)
+    })
+    this.#aside.add(aside)
   }
 
   /** Sends one batch; answers what is still open because its row was locked. */

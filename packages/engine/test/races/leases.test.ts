@@ -85,6 +85,28 @@ test('a cancel that waits for a claim asks the run to stop, and does not remove 
   expect(await node.runs.get(runIdOf(jobId))).toMatchObject({ status: 'canceled', attempts: [{ number: 1 }] })
 })
 
+test('runs that somebody holds for long keep no others from ending', async () => {
+  const t = await setup()
+  const node = await t.startNode()
+  const [free, ...held] = (await leased(node, 4)) as [Lease, ...Lease[]]
+  const client = await t.connect()
+  await client.query('begin')
+  const jobIds = held.map(({ jobId }) => jobId)
+  await client.query(`select from "${t.schema}".runs where job_id = any ($1) for update`, [jobIds])
+  const { finisher } = node.engine
+  const outcomes: Promise<string>[] = []
+  // Each is a batch of its own, and there are more of them than lanes.
+  for (const lease of held) {
+    outcomes.push(finisher.finished(succeeded(lease)))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(await finisher.finished(succeeded(free))).toBe('ok')
+  await client.query('commit')
+  expect(await Promise.all(outcomes)).toEqual(['ok', 'ok', 'ok'])
+  await finisher.drained()
+  expect(await t.query('select from attempts')).toHaveLength(4)
+})
+
 test('a reaper that meets a finish under way closes nothing, and the finish is kept', async () => {
   const t = await setup()
   const [a, b] = [await t.startNode(), await t.startNode()]
