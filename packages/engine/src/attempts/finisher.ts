@@ -137,13 +137,20 @@ export class Finisher {
     this.#aside.add(aside)
   }
 
-  /** Sends one batch; answers what is still open because its row was locked. */
+  /** Sends one batch; answers what is still open because its row or its receipt was locked. */
   async #once(batch: Pending[]): Promise<Pending[]> {
+    const { receipts } = this.#deps
+    const apart = batch.flatMap(({ finish }) => (needsRow(finish) ? finish.fence : []))
+    if (apart.length === 0) return this.#send(batch)
+    await receipts.makeRows(apart, 'leave')
+    const locked = batch.filter(({ finish }) => needsRow(finish))
+    const going = locked.length === 0 ? batch : batch.filter(({ finish }) => !needsRow(finish))
+    return going.length === 0 ? locked : [...locked, ...(await this.#send(going))]
+  }
+
+  async #send(batch: Pending[]): Promise<Pending[]> {
     const { db, receipts } = this.#deps
     const finishes = batch.map((pending) => pending.finish)
-    for (let apart = finishes.filter(needsRow); apart.length > 0; apart = finishes.filter(needsRow)) {
-      await receipts.makeRows(apart.map((finish) => finish.fence))
-    }
     const packed = finishes.map((finish) => finish.fence).filter(isPacked)
     for (const lease of packed) lease.packed.isEnding = true
     let ended: number

@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { fenceArrays } from './heartbeat.sql.ts'
 import type { Fence, Lease } from './lease.ts'
-import { unpackHolders } from './receipts.sql.ts'
+import { holdersWithReceipts, unpackHolders } from './receipts.sql.ts'
 
 const READ = statement(
   'read_leases',
@@ -15,10 +15,6 @@ const READ = statement(
      select r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery, r.one_off, r.cause, r.limit_key from belfry.runs r
      where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
        and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
-)
-const IN_RECEIPTS = statement(
-  'holders_with_receipts',
-  'select distinct c.holder from belfry.receipts c where c.holder = any($1::bigint[])',
 )
 
 type Row = [
@@ -36,9 +32,9 @@ export async function readLeases(db: Database, fences: readonly Fence[]): Promis
   const missing = fences.filter((fence) => !found.has(leaseKey(fence)))
   if (missing.length === 0) return found
   const holders = [...new Set(missing.map((fence) => fence.holder))]
-  const packed = (await db.query<[string]>(IN_RECEIPTS, [holders])).flat()
-  if (packed.length === 0) return found
-  await unpackHolders(db, packed)
+  const packed = await holdersWithReceipts(db, holders)
+  if (packed.size === 0) return found
+  await unpackHolders(db, [...packed])
   for (const [key, lease] of await readRows(db, missing)) found.set(key, lease)
   return found
 }

@@ -23,7 +23,7 @@ const OF_JOBS = statement(
 )
 const EXPIRED = statement(
   'expired_receipts',
-  'select c.holder from belfry.receipts c where c.lease_until <= to_timestamp($1::float8 / 1000) order by c.lease_until limit 10',
+  'select c.holder from belfry.receipts c where c.lease_until <= to_timestamp($1::float8 / 1000) order by c.lease_until limit 10 offset $2',
 )
 const ROW_COLUMNS = `nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
      timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key`
@@ -68,16 +68,22 @@ const LIFT = statement(
    on conflict do nothing`,
 )
 const DISCARD = statement('discard_receipts', 'delete from belfry.receipts c where c.holder = any($1::bigint[])')
-/** A receipt that somebody holds is passed over: some of its runs are just ending. */
+/** Holders of whose receipts somebody holds one are passed over: some of its runs are just ending, or somebody takes it apart. */
+const lockWhole = (holders: string): string =>
+  `select c.holder from (
+     select c.holder from belfry.receipts c where c.holder = any (${holders})
+     order by c.holder, c.tenant_id, c.queue_id for update skip locked) c
+   group by c.holder having count(*) = (select count(*) from belfry.receipts a where a.holder = c.holder)`
+const LOCK_AT_HAND = statement('lock_receipts_at_hand', lockWhole('$1::bigint[]'))
 const LOCK_OF_KEYS = statement(
   'lock_receipts_of_keys',
-  `select c.holder from (
-     select c.holder from belfry.receipts c
-     where c.holder = any (array(
+  lockWhole(`array(
        select h.packed_by from unnest($1::smallint[], $2::bigint[]) as k (shard, key) cross join lateral (
-         select h.packed_by from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key offset 0) h))
-     order by c.holder, c.tenant_id, c.queue_id for update skip locked) c
-   group by c.holder having count(*) = (select count(*) from belfry.receipts a where a.holder = c.holder)`,
+         select h.packed_by from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key offset 0) h)`),
+)
+const HAVE_RECEIPTS = statement(
+  'holders_with_receipts',
+  'select distinct c.holder from belfry.receipts c where c.holder = any($1::bigint[])',
 )
 
 /** The runs of these holders' receipts become rows, so that they are found like any other. */
@@ -88,6 +94,17 @@ async function unpack(tx: Queryable, holders: readonly string[]): Promise<void> 
 
 export const unpackHolders = (db: Database, holders: readonly string[]): Promise<void> =>
   db.transaction((tx) => unpack(tx, holders))
+
+/** The same, and nobody is waited for; answers those of whose receipts somebody holds one. */
+const unpackAtHand = (db: Database, holders: readonly string[]): Promise<Set<string>> =>
+  db.transaction(async (tx) => {
+    const locked = await tx.query<[string]>(LOCK_AT_HAND, [holders])
+    if (locked.length > 0) await tx.execute(UNPACK, [locked.flat()])
+    return holdersWithReceipts(tx, holders)
+  })
+
+export const holdersWithReceipts = async (db: Queryable, holders: readonly string[]): Promise<Set<string>> =>
+  new Set((await db.query<[string]>(HAVE_RECEIPTS, [holders])).flat())
 
 /** Before anybody changes the job's runs; answers whether there was a receipt that lists one. */
 export async function unpackRunsOf(tx: Queryable, { jobId }: { jobId: string }): Promise<boolean> {
@@ -110,12 +127,13 @@ export async function unpackRunsOfKeys(tx: Queryable, keys: readonly { shard: nu
   if (found.length > 0) await tx.execute(UNPACK, [found.flat()])
 }
 
-/** Those whose holder has let them expire; the reaper closes the rows. */
+/** Those whose holder has let them expire; the reaper closes the rows. What somebody holds is left for another time. */
 export async function unpackExpired(db: Database, now: Instant): Promise<void> {
-  for (;;) {
-    const found = await db.query<[string]>(EXPIRED, [now])
+  for (let passed = 0; ; ) {
+    const found = await db.query<[string]>(EXPIRED, [now, passed])
     if (found.length === 0) return
-    await unpackHolders(db, found.flat())
+    const held = await unpackAtHand(db, found.flat())
+    passed += found.filter(([holder]) => held.has(holder)).length
   }
 }
 
@@ -130,6 +148,8 @@ export const packedArrays = (leases: readonly PackedLease[]): ArrayValues[] => [
   leases.map((lease) => lease.nominalAt),
   leases.map((lease) => lease.packed.dueAt),
 ]
+
+const NOBODY: ReadonlySet<string> = new Set()
 
 /** The receipts that this node has written. */
 export class Receipts {
@@ -155,21 +175,23 @@ export class Receipts {
     return this.#hasSpentSlots
   }
 
-  /** Makes sure that these leases have rows, if they are live at all. */
-  async makeRows(leases: readonly Fence[]): Promise<void> {
+  /** Makes sure that these leases have rows, if they are live at all. Who does not `wait` leaves those in a receipt that somebody holds. */
+  async makeRows(leases: readonly Fence[], forOthers: 'wait' | 'leave' = 'wait'): Promise<void> {
     const doubtful = new Set(leases.filter(isPacked).map((lease) => lease.packed.receipt))
     for (const receipt of doubtful) if (!receipt.isInDoubt) doubtful.delete(receipt)
-    if (doubtful.size > 0) await this.#unpack(doubtful)
+    if (doubtful.size > 0) await this.#unpack(doubtful, forOthers)
     const packed = leases.filter(isPacked)
-    const toLift = packed.filter((lease) => lease.packed.lifting === null && !lease.packed.isEnding)
+    const toLift = packed.filter(
+      ({ packed: { lifting, isEnding, receipt } }) => lifting === null && !isEnding && !receipt.isInDoubt,
+    )
     if (toLift.length > 0) {
-      const lifting = this.#lift(toLift)
+      const lifting = this.#lift(toLift, forOthers)
       for (const lease of toLift) lease.packed.lifting = lifting
     }
     await Promise.all(new Set(packed.map((lease) => lease.packed.lifting)))
   }
 
-  async #lift(leases: readonly PackedLease[]): Promise<void> {
+  async #lift(leases: readonly PackedLease[], forOthers: 'wait' | 'leave'): Promise<void> {
     const receipts = new Set(leases.map((lease) => lease.packed.receipt))
     let lifted: number
     try {
@@ -191,7 +213,7 @@ export class Receipts {
       // Somebody took a receipt apart, or is about to: that is waited for.
       for (const lease of leases) lease.packed.lifting = null
       for (const receipt of receipts) receipt.isInDoubt = true
-      return this.#unpack(receipts)
+      return this.#unpack(receipts, forOthers)
     }
     for (const lease of leases as readonly Fence[]) {
       if (lease.packed) this.settled(lease.packed.receipt, 1)
@@ -199,10 +221,11 @@ export class Receipts {
     }
   }
 
-  async #unpack(receipts: ReadonlySet<Receipt>): Promise<void> {
+  async #unpack(receipts: ReadonlySet<Receipt>, forOthers: 'wait' | 'leave'): Promise<void> {
     const holders = [...receipts].map((receipt) => receipt.holder)
-    await unpackHolders(this.#db, holders)
-    for (const receipt of receipts) receipt.isOpen = false
+    const held = forOthers === 'leave' ? await unpackAtHand(this.#db, holders) : NOBODY
+    if (forOthers === 'wait') await unpackHolders(this.#db, holders)
+    for (const receipt of receipts) if (!held.has(receipt.holder)) receipt.isOpen = false
   }
 
   /** Throws away the receipts that list nothing any more. One that is forgotten expires, and is found to be empty. */

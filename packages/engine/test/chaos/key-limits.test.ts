@@ -22,7 +22,7 @@ const retry = { maxAttempts: 100, backoff: { type: 'fixed', initial: '100ms' } }
 const LEASED = `select r.shard, r.limit_key from runs r where r.state = 1
   union all
   select u.shard, u.limit_key from receipts c
-  cross join lateral unnest(c.shards, c.job_ids, c.nominal_ats, c.limit_keys) as u (shard, job_id, nominal_at, limit_key)
+  cross join lateral unnest(c.run_shards, c.job_ids, c.nominal_ats, c.limit_keys) as u (shard, job_id, nominal_at, limit_key)
   where not exists (select from attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = u.nominal_at and a.number = 1)
     and not exists (select from runs r where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = u.nominal_at)`
 const OVER = `select l.name, l.max_running, count(*)::int as leased from (${LEASED}) r join limits l on l.shard = r.shard and l.kind = 0 and l.key = r.limit_key

@@ -19,7 +19,7 @@ const LEASED = `select l.name, count(*)::int as n from (
     select r.shard, r.limit_key from runs r where r.state = 1 and r.limit_key is not null
     union all
     select u.shard, u.limit_key from receipts c
-    cross join lateral unnest(c.shards, c.job_ids, c.nominal_ats, c.limit_keys) as u (shard, job_id, nominal_at, limit_key)
+    cross join lateral unnest(c.run_shards, c.job_ids, c.nominal_ats, c.limit_keys) as u (shard, job_id, nominal_at, limit_key)
     where not exists (select from attempts a where a.job_id = u.job_id and a.nominal_at = u.nominal_at and a.number = 1)
       and not exists (select from runs r where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = u.nominal_at)) h
   join limits l on l.shard = h.shard and l.kind = 0 and l.key = h.limit_key group by 1 order by 1`

@@ -95,12 +95,26 @@ test('whoever takes a receipt apart waits for the ends that are under way, and d
   for (let i = 0; i < 10; i++) t.of(i).end()
   const settled = t.node.engine.handlers.settled()
   await t.untilBlocked()
-  t.other.clock.advance(LEASE_MS)
-  const reaping = t.other.reap()
+  const canceling = t.other.runs.cancel(t.of(50).run.id)
   await t.untilBlocked(2)
   await hold.release()
   await settled
-  expect(await reaping).toBe(MANY - 10)
+  expect(await canceling).toEqual({ status: 'canceling' })
+  expect(await t.history()).toEqual([succeeded(10)])
+  expect([await t.count('runs'), await t.count('receipts')]).toEqual([MANY - 10, 0])
+})
+
+test('a reaper passes over a receipt whose runs are just ending, and finds those that have not', async () => {
+  const t = await setupClaimed()
+  const hold = await t.holdAt('insert', 'attempts', t.of(3).run.jobId)
+  for (let i = 0; i < 10; i++) t.of(i).end()
+  const settled = t.node.engine.handlers.settled()
+  await t.untilBlocked()
+  t.other.clock.advance(LEASE_MS)
+  expect(await t.other.reap()).toBe(0)
+  await hold.release()
+  await settled
+  expect(await t.other.reap()).toBe(MANY - 10)
   expect(await t.history()).toEqual([succeeded(10), { number: 1, outcome: OUTCOME.failed, n: MANY - 10 }])
 })
 
@@ -116,6 +130,34 @@ test('an end that comes while its receipt is taken apart is written by its row',
   await settled
   expect(await t.history()).toEqual([succeeded(5)])
   expect([await t.count('runs'), await t.count('receipts')]).toEqual([MANY - 5, 0])
+})
+
+test('whoever holds a receipt for long keeps nobody else from ending, being kept or being reaped', async () => {
+  const t = await setupClaimed()
+  const rows = await t.node.jobs.createMany(Array(3).fill({ queue: 'work', payload: 1 }))
+  await t.node.claim('work')
+  const client = await t.connect()
+  await client.query('begin')
+  const awaited = t.of(3).run.jobId
+  await t.other.jobs.create({ queue: 'later', payload: 1, after: { jobs: [awaited] } }, { tx: client })
+  // Batches enough for all lanes, before each of the others and between them.
+  for (const [n, { jobId }] of rows.entries()) {
+    for (let i = 0; i < 3; i++) {
+      t.of(3 * n + i).end()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    t.runs.get(jobId)?.end()
+    await expect.poll(t.history).toEqual([succeeded(n + 1)])
+  }
+  t.node.clock.advance(LEASE_MS / 2)
+  await t.node.engine.keeper.runOnce()
+  t.other.clock.advance(LEASE_MS)
+  expect(await t.other.reap()).toBe(0)
+  await client.query('commit')
+  await t.node.engine.handlers.settled()
+  expect(await t.history()).toEqual([succeeded(12)])
+  expect(await t.query('select job_id from outbox')).toEqual([{ job_id: awaited }])
+  expect(await t.count('receipts')).toBe(0)
 })
 
 test('one run of a receipt can be canceled; its handler is told, and the others go on', async () => {

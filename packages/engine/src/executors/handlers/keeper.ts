@@ -1,5 +1,5 @@
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
-import { byLockOrder, type Lease, LOST } from '../../leases/lease.ts'
+import { byLockOrder, isPacked, type Lease, LOST } from '../../leases/lease.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -71,9 +71,14 @@ export class Keeper implements Step {
     }
   }
 
-  async #renew(batch: Held[], now: Instant): Promise<void> {
+  async #renew(due: Held[], now: Instant): Promise<void> {
     const { db, receipts, leaseMs } = this.#deps
-    await receipts.makeRows(batch.map(({ lease }) => lease))
+    await receipts.makeRows(
+      due.map(({ lease }) => lease),
+      'leave',
+    )
+    // What stands in a receipt that somebody holds is tried again with the next tick.
+    const batch = due.filter(({ lease }) => !isPacked(lease))
     const byFence = new Map(batch.map((held) => [`${held.lease.jobId}.${held.lease.nominalAt}`, held]))
     const fences = batch.map(({ lease }) => lease).sort(byLockOrder)
     for (const { jobId, nominalAt, cancelRequested } of await renewLeases(db, fences, now + leaseMs)) {
