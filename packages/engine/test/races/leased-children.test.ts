@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { OUTCOME, RUN_STATE } from '../../src/job/states.ts'
 import { startLossyProxy } from './lossy-proxy.ts'
-import { claimed, MANY } from './packed.ts'
+import { claimed, LEASE_MS, MANY } from './packed.ts'
 import { START, setup } from './setup.ts'
 
 type Connection = Parameters<Awaited<ReturnType<typeof setup>>['startNode']>[0]
@@ -119,6 +119,23 @@ test('a child that may run once is leased as a row, one with a key becomes ready
     { state: RUN_STATE.ready, delivery: 2 },
     { state: RUN_STATE.leased, delivery: 1 },
   ])
+})
+
+test('children of a node that died right after the commit are performed by another, those that may run once are lost', async () => {
+  const t = await setupChildren([...plain(MANY), { delivery: 'at_most_once', payload: 'once' }])
+  // It dies here: nobody hands the leases over.
+  t.node.engine.handlers.deliver = async () => {}
+  await t.tell()
+  expect(t.runs.size).toBe(0)
+  const other = await t.startNode()
+  other.clock.advance(1_500 + LEASE_MS)
+  expect(await other.reap()).toBe(MANY + 1)
+  const again = await claimed(other, [])
+  expect([...again.runs.values()].map(({ run }) => run.attempt)).toEqual(Array(MANY).fill(2))
+  await again.endAll()
+  const lost = await t.query('select outcome from attempts where final and outcome <> 1')
+  expect(lost).toEqual([{ outcome: OUTCOME.lost }])
+  expect([await t.rows(), await t.query('select from receipts')]).toEqual([[], []])
 })
 
 test.each(['answered', 'sent'] as const)(
