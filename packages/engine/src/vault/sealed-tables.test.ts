@@ -70,7 +70,7 @@ test('no secret, payload, signing key or API key stands in clear in any table', 
   await t.secrets.put(1, 'stripe', 'sk_live_evenmoresecret', 'bk_tester1')
   await t.secrets.delete(1, 'stripe', 'bk_tester1')
   await t.secrets.put(1, 'other', 'othersecret', 'bk_tester1')
-  await t.payloads.put(1, Buffer.from('{"card": "4111 1111"}'), 'application/json')
+  await t.payloads.put(1, Buffer.from('{"card": "4111 1111 1111 1111"}'), 'application/json')
   const signing = await t.signingKeys.rotate(1, SECOND, 'bk_tester1')
   const first = await t.admin.apiKeys.create({ tenantId: 1, name: 'ci', scopes: ['read'] }, 'bk_tester1')
   const second = await t.admin.apiKeys.rotate(first.id, { overlapMs: 0 }, 'bk_tester1')
@@ -79,11 +79,12 @@ test('no secret, payload, signing key or API key stands in clear in any table', 
   for (const seen of ['stripe', first.prefix, 'application/json', 'bk_tester1'])
     expect(everything.includes(seen)).toBe(true)
   const bytes = Buffer.from(signing.secret.replace('whsec_', ''), 'base64')
+  // Each is long: four digits would stand by chance in some random id.
   const hidden = [
     'verysecret',
     'evenmoresecret',
     'othersecret',
-    '4111',
+    '4111 1111 1111 1111',
     signing.secret.slice(6),
     bytes,
     bytes.toString('hex'),
