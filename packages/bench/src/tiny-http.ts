@@ -35,10 +35,15 @@ export function readMessages(socket: Socket, onMessage: (message: Message) => vo
   })
 }
 
-export function requestText(method: string, path: string, headers: Record<string, string>, body: string): string {
-  const lines = Object.entries({ host: 'bench', 'content-length': String(Buffer.byteLength(body)), ...headers })
-  return `${method} ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`
+/** Writes requests that differ in their bodies alone. */
+export function requestWriter(method: string, path: string, headers: Record<string, string>): (body: string) => string {
+  const lines = Object.entries({ host: 'bench', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const head = `${method} ${path} HTTP/1.1\r\n${lines.join('')}content-length: `
+  return (body) => `${head}${Buffer.byteLength(body)}${HEAD_END}${body}`
 }
+
+export const requestText = (method: string, path: string, headers: Record<string, string>, body: string): string =>
+  requestWriter(method, path, headers)(body)
 
 export const EMPTY_ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'
 

@@ -3,7 +3,7 @@ import { Worker } from '@belfry/client/worker'
 import { type Api, answerAsks, headersOf } from './apart.ts'
 import { percentile } from './statistics.ts'
 import { tallyUntil } from './tally.ts'
-import { type Connection, openConnection, requestText, statusOf } from './tiny-http.ts'
+import { type Connection, openConnection, requestText, requestWriter, statusOf } from './tiny-http.ts'
 
 /**
  * Workers in a process of their own: the one of the client package, and plain loops that speak HTTP with as little effort as
@@ -80,6 +80,8 @@ const QUIET = { debug() {}, info() {}, warn: console.warn, error: console.error 
 /** Each connection leases one run, completes it, and leases the next, until all are done: in two calls, or in one. */
 async function oneByOne(ask: Extract<WorkerAsk, { kind: 'one_by_one' }>) {
   const { api, queue, runs, connections, deadlineMs } = ask
+  const leaseText = requestWriter('POST', `/v1/queues/${queue}/lease`, headersOf(api))
+  const completeText = requestWriter('POST', '/v1/leases/complete', headersOf(api))
   const tally = tallyUntil(runs, deadlineMs)
   const loop = async (_: unknown, index: number) => {
     const connection = await openConnection(api.port)
@@ -88,17 +90,12 @@ async function oneByOne(ask: Extract<WorkerAsk, { kind: 'one_by_one' }>) {
     let results: { token: string; status: string }[] = []
     for (let call = 0; tally.counted < runs; call++) {
       const asked = { ...lease, requestId: `${queue}-${call}`, ...(results.length > 0 ? { results } : {}) }
-      const leased = await post<{ runs: { token: string }[] } & Told>(
-        connection,
-        api,
-        `/v1/queues/${queue}/lease`,
-        asked,
-      )
+      const leased = await send<{ runs: { token: string }[] } & Told>(connection, leaseText(JSON.stringify(asked)))
       if (results.length > 0) ended(leased, tally)
       const [run] = leased.runs
       results = run ? [{ token: run.token, status: 'succeeded' }] : []
       if (!run || ask.inOneCall) continue
-      ended(await post<Told>(connection, api, '/v1/leases/complete', { workerId, results }), tally)
+      ended(await send<Told>(connection, completeText(JSON.stringify({ workerId, results }))), tally)
       results = []
     }
     connection.close()
@@ -116,10 +113,13 @@ function ended({ results }: Told, tally: { count(): void }): void {
   tally.count()
 }
 
-async function post<Answer>(connection: Connection, api: Api, path: string, body: object): Promise<Answer> {
-  const answer = await connection.send(requestText('POST', path, headersOf(api), JSON.stringify(body)))
+const post = <Answer>(connection: Connection, api: Api, path: string, body: object): Promise<Answer> =>
+  send<Answer>(connection, requestText('POST', path, headersOf(api), JSON.stringify(body)))
+
+async function send<Answer>(connection: Connection, request: string): Promise<Answer> {
+  const answer = await connection.send(request)
   if (statusOf(answer) !== 200 && statusOf(answer) !== 201)
-    throw new Error(`${path} answered ${answer.firstLine}: ${answer.body}`)
+    throw new Error(`${request.slice(0, request.indexOf('\r'))} was answered ${answer.firstLine}: ${answer.body}`)
   return JSON.parse(answer.body) as Answer
 }
 

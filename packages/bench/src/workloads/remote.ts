@@ -4,12 +4,12 @@ import { type Remote, withRemote } from '../remote.ts'
 import { type Measurement, type Setting, sized, type Workload } from '../workload.ts'
 
 const WARM_UP = { batches: 20_000, singles: 2_000 }
-const CONNECTIONS = 64
+const CONNECTIONS = 256
 
 export const remote: Workload = {
   name: 'remote',
   summary:
-    'no-op runs leased over the API by a worker in another process: in batches, and one by one on 64 connections, in one call for each or in two',
+    'no-op runs leased over the API by a worker in another process: in batches, and one by one on 256 connections, in one call for each or in two',
   rounds: { quick: 2, full: 3 },
   subjects: [{ name: 'belfry', perform: measure }],
 }
