@@ -10,20 +10,14 @@ const MAX_TOKEN = 200
 const PURPOSE = 'belfry lease token'
 const ATTEMPT = /^[1-9]\d{0,8}$/
 const CALL = /^-\d{1,19}\.\d{1,10}\.\d{1,7}\.[\w-]{22}$/
+/** A few megabytes. */
 const MAX_KNOWN = 10_000
 
 /** What a token says: the fence, whose run it is, and for how long a heartbeat renews it. */
 export interface LeaseClaim {
-  fence: Fence
-  tenantId: number
-  leaseMs: number
-}
-
-interface SignedCall {
-  signed: string
-  holder: string
-  tenantId: number
-  leaseMs: number
+  readonly fence: Readonly<Fence>
+  readonly tenantId: number
+  readonly leaseMs: number
 }
 
 /**
@@ -33,67 +27,67 @@ interface SignedCall {
  */
 export class LeaseTokens {
   readonly #key: Buffer
-  /** Signed lately, or found to be right. */
-  #known = new Set<string>()
+  /** Signed here lately, as most that come, or found to be right. */
+  #known = new Map<string, LeaseClaim>()
   #lastSigned = { call: '', signed: '' }
-  #lastRead: SignedCall = { signed: '', holder: '', tenantId: 0, leaseMs: 0 }
+  #lastRight: string | null = null
 
   /** The tokens have a key of their own, which says nothing about the one that it is made from. */
   constructor(vaultKey: Uint8Array) {
     this.#key = createHmac('sha256', vaultKey).update(PURPOSE).digest()
   }
 
-  sign({ jobId, nominalAt, attempt, holder, tenantId }: Lease, leaseMs: number): string {
-    return `${runIdOf(jobId, nominalAt)}.${attempt}.${this.#signed(`${holder}.${tenantId}.${leaseMs}`)}`
+  sign({ shard, jobId, nominalAt, attempt, holder, tenantId }: Lease, leaseMs: number): string {
+    const token = `${runIdOf(jobId, nominalAt)}.${attempt}.${this.#signed(`${holder}.${tenantId}.${leaseMs}`)}`
+    this.#remember(token, { fence: { shard, jobId, nominalAt, attempt, holder }, tenantId, leaseMs })
+    return token
   }
 
   /** Null: nobody signed it. */
   read(token: string): LeaseClaim | null {
+    const known = this.#known.get(token)
+    if (known !== undefined) return known
+    const claim = this.#parse(token)
+    if (claim !== null) this.#remember(token, claim)
+    return claim
+  }
+
+  #parse(token: string): LeaseClaim | null {
     if (typeof token !== 'string' || token.length > MAX_TOKEN) return null
     const runEnd = token.indexOf('.', token.indexOf('.') + 1)
     const callAt = token.indexOf('.', runEnd + 1) + 1
     if (runEnd < 0 || callAt === 0) return null
     const attempt = token.slice(runEnd + 1, callAt - 1)
-    const call = this.#callOf(token.slice(callAt))
-    const run = call && parseRunId(token.slice(0, runEnd))
+    const call = token.slice(callAt)
+    const run = this.#isRight(call) ? parseRunId(token.slice(0, runEnd)) : null
     if (!run || !ATTEMPT.test(attempt)) return null
     const { jobId, nominalAt } = run
-    const { holder, tenantId, leaseMs } = call
+    const [holder = '', tenantId, leaseMs] = call.split('.')
     return {
       fence: { shard: shardOfJob(jobId), jobId, nominalAt, attempt: Number(attempt), holder },
-      tenantId,
-      leaseMs,
+      tenantId: Number(tenantId),
+      leaseMs: Number(leaseMs),
     }
   }
 
-  /** What is signed; runs of one call come one after the other. */
-  #callOf(signed: string): SignedCall | null {
-    if (this.#lastRead.signed === signed) return this.#lastRead
-    if (!this.#known.has(signed) && !this.#isRight(signed)) return null
-    const [holder = '', tenantId, leaseMs] = signed.split('.')
-    this.#lastRead = { signed, holder, tenantId: Number(tenantId), leaseMs: Number(leaseMs) }
-    return this.#lastRead
-  }
-
-  #signed(call: string): string {
-    if (this.#lastSigned.call !== call) {
-      this.#lastSigned = { call, signed: `${call}.${this.#mac(call)}` }
-      this.#remember(this.#lastSigned.signed)
-    }
-    return this.#lastSigned.signed
-  }
-
+  /** Runs of one call come one after the other. */
   #isRight(call: string): boolean {
+    if (call === this.#lastRight) return true
     if (!CALL.test(call)) return false
     const at = call.length - MAC_CHARACTERS
     if (!timingSafeEqual(Buffer.from(this.#mac(call.slice(0, at - 1))), Buffer.from(call.slice(at)))) return false
-    this.#remember(call)
+    this.#lastRight = call
     return true
   }
 
-  #remember(call: string): void {
-    if (this.#known.size >= MAX_KNOWN) this.#known = new Set()
-    this.#known.add(call)
+  #remember(token: string, claim: LeaseClaim): void {
+    if (this.#known.size >= MAX_KNOWN) this.#known = new Map()
+    this.#known.set(token, claim)
+  }
+
+  #signed(call: string): string {
+    if (this.#lastSigned.call !== call) this.#lastSigned = { call, signed: `${call}.${this.#mac(call)}` }
+    return this.#lastSigned.signed
   }
 
   #mac(call: string): string {
