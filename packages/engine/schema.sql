@@ -419,9 +419,11 @@ create table receipts (
   priorities   smallint[] storage external not null,
   causes       smallint[] storage external not null,
   limit_keys   bigint[] storage external,
+  holders      bigint[] storage external,
   primary key (holder, tenant_id, queue_id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 create index receipts_by_end on receipts (lease_until);
+create index receipts_shared on receipts (leased_at) where holders IS NOT NULL;
 alter table receipts enable row level security;
 create policy of_tenant on receipts for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
@@ -595,7 +597,7 @@ create view packed_runs with (security_invoker=true) as
     u.timeout_ms,
     u.priority,
     u.cause,
-    c.holder,
+    COALESCE(u.holder, c.holder) AS holder,
     c.leased_at,
     c.lease_until,
     1::smallint AS state,
@@ -603,7 +605,7 @@ create view packed_runs with (security_invoker=true) as
     0 AS failures,
     c.job_ids AS among
    FROM receipts c
-     CROSS JOIN LATERAL UNNEST(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes) u(shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause)
+     CROSS JOIN LATERAL UNNEST(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes, c.holders) u(shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, holder)
   WHERE NOT (EXISTS ( SELECT
            FROM attempts a
           WHERE a.shard = u.shard AND a.job_id = u.job_id AND a.nominal_at = u.nominal_at AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1

@@ -1,7 +1,21 @@
 import { RUN_STATE } from '../job/states.ts'
-import { type Claimed, type ClaimedRow, claimedOf, DEADLINE, LEASED, withDefinition } from '../leases/lease-picked.ts'
+import {
+  type Claimed,
+  type ClaimedRow,
+  claimedInReceipt,
+  claimedOf,
+  DEADLINE,
+  IS_PACKABLE,
+  LEASED,
+  type PackedRow,
+  withDefinition,
+} from '../leases/lease-picked.ts'
+import { packRuns } from '../leases/pack-runs.ts'
+import type { Receipt } from '../leases/receipt.ts'
+import type { Receipts } from '../leases/receipts.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Random } from '../runtime/random.ts'
+import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Delivery, forLevels, type Level, pickLevel, pickLevels } from './claim.sql.ts'
 
@@ -17,6 +31,44 @@ const LEASE_PLACED = `
      from placed p where r.ctid = p.ctid
      returning ${LEASED}, r.holder
    ) ${withDefinition('leased', ', t.holder')}`
+
+/** So many of a tenant are cheaper in a receipt than as rows, though it has to say whose each of them is; and no more than four tenants' are. */
+const MIN_SHARED = 'greatest(8, count(*) over () / 4)'
+/** The same where all leases are equally long ($4): many first attempts of one-offs stand in the receipt of $8. */
+const PICKED_TO_PACK = `${PICKED}, r.tenant_id, ${IS_PACKABLE} as packable`
+const PACK_PLACED = `
+   placed as materialized (
+     select p.ctid, p.deadline, ($2::bigint[])[p.place] as holder,
+       p.packable and count(*) filter (where p.packable) over (partition by p.tenant_id) >= ${MIN_SHARED} as packable
+     from (select p.*, row_number() over (order by p.turn) as place from picked p) p where p.place <= $7
+   ), gone as (
+     delete from belfry.runs r using placed p where r.ctid = p.ctid and p.packable
+     returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause, r.has_dependents,
+       p.holder
+   ), receipt as (
+     ${packRuns('gone', { holder: '$8', now: '$3', leaseUntil: '$4' }, 'one-offs of several holders')}
+   ), leased as (
+     update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = p.holder, leased_at = to_timestamp($3::float8 / 1000),
+       lease_until = least(to_timestamp($4::float8 / 1000), p.deadline), deadline = p.deadline
+     from placed p where r.ctid = p.ctid and not p.packable
+     returning ${LEASED}, r.has_dependents, r.holder
+   ) ${withDefinition(
+     `(
+     select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,
+       g.due_at, g.cause, g.has_dependents, g.holder from gone g
+     union all select l.* from leased l)`,
+     ', t.has_dependents, t.holder',
+   )}`
+const PACK = {
+  one: statement(
+    'claim_packed_for_several',
+    `${pickLevel('at_least_once', PICKED_TO_PACK, 'unlimited')}, ${PACK_PLACED}`,
+  ),
+  several: statement(
+    'claim_packed_levels_for_several',
+    `${pickLevels('at_least_once', PICKED_TO_PACK, 'unlimited')}, ${PACK_PLACED}`,
+  ),
+}
 
 const SHARE = {
   at_least_once: {
@@ -65,6 +117,36 @@ export interface SharedClaim {
   delivery: Delivery
   /** As many as are wanted at most, in the order in which they are to be filled. */
   places: readonly { holder: string; leaseUntil: Instant }[]
+}
+
+/** From a queue without a limit. Runs that may be repeated and are leased for equally long stand in a receipt, if there are many. */
+export async function claimForSeveral(
+  { db, receipts, random }: { db: Database; receipts: Receipts; random: Random },
+  claim: SharedClaim,
+): Promise<Claimed[]> {
+  const { places, delivery, now } = claim
+  const leaseUntil = places[0]?.leaseUntil ?? now
+  const isPackable = delivery === 'at_least_once' && places.every((place) => place.leaseUntil === leaseUntil)
+  const receipt = isPackable ? receipts.openShared(random, { now, leaseUntil }) : null
+  if (receipt === null) return claimShared(db, claim)
+  try {
+    return await claimPacked(db, claim, { leaseUntil, receipt })
+  } finally {
+    receipt.closeIfEmpty()
+  }
+}
+
+async function claimPacked(
+  db: Queryable,
+  { queueId, now, levels, places }: SharedClaim,
+  { leaseUntil, receipt }: { leaseUntil: Instant; receipt: Receipt },
+): Promise<Claimed[]> {
+  const holders = places.map((place) => place.holder)
+  const [packs, values] = forLevels(levels, PACK, [queueId, holders, now, leaseUntil], places.length)
+  const rows = await db.query<[...PackedRow, string]>(packs, [...values, receipt.holder])
+  return rows.map((row) =>
+    claimedInReceipt(row, { queueId, holder: row[15], now, leaseUntil, atMostOnce: false }, receipt),
+  )
 }
 
 export const claimShared = (db: Queryable, claim: SharedClaim): Promise<Claimed[]> =>

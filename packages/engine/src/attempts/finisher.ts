@@ -163,8 +163,8 @@ export class Finisher {
     if (ended === batch.length) {
       for (const lease of packed) receipts.settled(lease.packed.receipt, 1)
       for (const pending of batch) this.#ended(pending)
-      // What is left behind expires: the slots that it lists cost time until then, and are nobody's.
-      if (receipts.hasSpentSlots) await receipts.discard().catch(() => {})
+      // What is left behind expires, and costs time until then.
+      if (receipts.areInTheWay) await receipts.discard().catch(() => {})
       return []
     }
     doubt(packed)

@@ -118,7 +118,11 @@ export function claimedOf(row: readonly [...ClaimedRow, ...unknown[]], terms: Cl
 }
 
 /** The same of a run that stands in the receipt, unless it is a row. */
-export function claimedInReceipt(row: PackedRow, terms: ClaimTerms, receipt: Receipt): Claimed {
+export function claimedInReceipt(
+  row: readonly [...PackedRow, ...unknown[]],
+  terms: ClaimTerms,
+  receipt: Receipt,
+): Claimed {
   const claimed = claimedOf(row, terms)
   const [dueAt, cause, isAwaited] = [row[11], row[12], row[14]]
   if (dueAt !== null) claimed.lease.packed = packedIn(receipt, { dueAt, cause, priority: claimed.priority, isAwaited })

@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { fenceArrays } from './heartbeat.sql.ts'
 import type { Fence, Lease } from './lease.ts'
-import { holdersWithReceipts, unpackHolders } from './receipts.sql.ts'
+import { unpackRunsOfHolders } from './receipts.sql.ts'
 
 const READ = statement(
   'read_leases',
@@ -31,10 +31,8 @@ export async function readLeases(db: Database, fences: readonly Fence[]): Promis
   const found = await readRows(db, fences)
   const missing = fences.filter((fence) => !found.has(leaseKey(fence)))
   if (missing.length === 0) return found
-  const holders = [...new Set(missing.map((fence) => fence.holder))]
-  const packed = await holdersWithReceipts(db, holders)
-  if (packed.size === 0) return found
-  await unpackHolders(db, [...packed])
+  await unpackRunsOfHolders(db, [...new Set(missing.map((fence) => fence.holder))])
+  // Also if there was no receipt: somebody may just have taken it apart.
   for (const [key, lease] of await readRows(db, missing)) found.set(key, lease)
   return found
 }

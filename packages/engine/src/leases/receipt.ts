@@ -1,10 +1,12 @@
 import type { Instant } from '../runtime/clock.ts'
 
-/** What one statement leased without a row for each: `receipts` says that this holder has these runs. */
+/** With slots: its runs have keys, and whoever counts leases looks at it. Shared: they are of several holders. */
+export type ReceiptKind = 'plain' | 'with slots' | 'shared'
+
+/** What one statement leased without a row for each: `receipts` says that this holder has these runs, or who else has them. */
 export class Receipt {
   readonly holder: string
-  /** Its runs have keys: whoever counts leases looks at it. */
-  readonly hasSlots: boolean
+  readonly kind: ReceiptKind
   /** Runs that still stand in it alone. */
   left = 0
   /** False: its runs have ended, are rows again, or belong to somebody else. */
@@ -12,9 +14,14 @@ export class Receipt {
   /** A statement about it may or may not have been carried out: before anything else its runs become rows again. */
   isInDoubt = false
 
-  constructor(holder: string, kind: 'plain' | 'with slots' = 'plain') {
+  constructor(holder: string, kind: ReceiptKind = 'plain') {
     this.holder = holder
-    this.hasSlots = kind === 'with slots'
+    this.kind = kind
+  }
+
+  /** Its claim is over. If it lists nothing, or nobody knows what, nothing will be ended from it. */
+  closeIfEmpty(): void {
+    if (this.left === 0) this.isOpen = false
   }
 }
 

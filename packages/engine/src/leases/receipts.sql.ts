@@ -1,11 +1,13 @@
 import { DELIVERY, KEYED, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { isAwaited } from '../store/is-awaited.ts'
 import { statement } from '../store/statement.ts'
+import { newHolder } from './holder.ts'
 import { type Fence, isPacked, type PackedLease } from './lease.ts'
-import type { Receipt } from './receipt.ts'
+import { Receipt } from './receipt.ts'
 
 /**
  * Runs in receipts. Whoever ends or lifts runs of a receipt holds it in share mode until the commit; whoever takes it apart
@@ -34,6 +36,10 @@ const ROW_COLUMNS = `nominal_at, due_at, turn, holder, leased_at, lease_until, d
 const fixed = (receipt: string): string =>
   `${RUN_STATE.leased}, u.priority, u.cause, case when u.limit_key is null then ${DELIVERY.at_least_once} else ${DELIVERY.at_least_once + KEYED} end,
      ${receipt}.one_off, false, ${isAwaited('u')}, u.limit_key`
+const hasNotEnded = (run: string, receipt: string): string =>
+  `not exists (
+     select from belfry.attempts a where a.shard = ${run}.shard and a.job_id = ${run}.job_id and a.nominal_at = ${run}.nominal_at
+       and a.finished_at >= ${receipt}.leased_at - interval '1 day' and a.number = 1 offset 0)`
 /** What has not ended becomes rows. Every attempt leaves a history row with its number, however it ends. */
 const UNPACK = statement(
   'unpack_receipts',
@@ -41,14 +47,12 @@ const UNPACK = statement(
      delete from belfry.receipts c where c.holder = any($1::bigint[]) returning c.*
    )
    insert into belfry.runs (${ROW_COLUMNS})
-   select u.nominal_at, u.due_at, 0, c.holder, c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
+   select u.nominal_at, u.due_at, 0, coalesce(u.holder, c.holder), c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
      u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('c')}
    from gone c cross join lateral unnest(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes,
-       c.limit_keys)
-     as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, limit_key)
-   where not exists (
-     select from belfry.attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = u.nominal_at
-       and a.finished_at >= c.leased_at - interval '1 day' and a.number = 1 offset 0)
+       c.limit_keys, c.holders)
+     as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, limit_key, holder)
+   where ${hasNotEnded('u', 'c')}
    on conflict do nothing`,
 )
 /** Some of a receipt's runs become rows while the receipt stays; who looks at it later finds the rows first. */
@@ -59,15 +63,20 @@ const LIFT = statement(
      where c.holder = any($1::bigint[]) for key share skip locked
    )
    insert into belfry.runs (${ROW_COLUMNS})
-   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), 0, h.holder, h.leased_at, h.lease_until, to_timestamp(u.deadline / 1000),
+   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), 0, u.holder, h.leased_at, h.lease_until, to_timestamp(u.deadline / 1000),
      u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('h')}
-   from unnest($2::bigint[], $3::int[], $4::int[], $5::smallint[], $6::uuid[], $7::float8[], $8::float8[], $9::float8[], $10::int[], $11::int[],
-       $12::smallint[], $13::smallint[], $14::bigint[])
-     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause, limit_key)
-   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id
+   from unnest($2::bigint[], $3::bigint[], $4::int[], $5::int[], $6::smallint[], $7::uuid[], $8::float8[], $9::float8[], $10::float8[], $11::int[],
+       $12::int[], $13::smallint[], $14::smallint[], $15::bigint[])
+     as u (receipt, holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause, limit_key)
+   join held h on h.holder = u.receipt and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id
    on conflict do nothing`,
 )
-const DISCARD = statement('discard_receipts', 'delete from belfry.receipts c where c.holder = any($1::bigint[])')
+/** Whoever holds one takes it apart: nobody waits for that. */
+const DISCARD = statement(
+  'discard_receipts',
+  `delete from belfry.receipts c where c.ctid = any (array(
+     select c.ctid from belfry.receipts c where c.holder = any($1::bigint[]) for update skip locked))`,
+)
 /** Holders of whose receipts somebody holds one are passed over: some of its runs are just ending, or somebody takes it apart. */
 const lockWhole = (holders: string): string =>
   `select c.holder from (
@@ -81,9 +90,16 @@ const LOCK_OF_KEYS = statement(
        select h.packed_by from unnest($1::smallint[], $2::bigint[]) as k (shard, key) cross join lateral (
          select h.packed_by from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key offset 0) h)`),
 )
-const HAVE_RECEIPTS = statement(
-  'holders_with_receipts',
+const STILL_THERE = statement(
+  'receipts_still_there',
   'select distinct c.holder from belfry.receipts c where c.holder = any($1::bigint[])',
+)
+const OF_HOLDERS = statement(
+  'receipts_of_holders',
+  `select c.holder from belfry.receipts c where c.holder = any($1::bigint[])
+   union
+   select c.holder from belfry.receipts c cross join lateral unnest(c.holders, c.run_shards, c.job_ids, c.nominal_ats) as u (holder, shard, job_id, nominal_at)
+   where c.holders is not null and (u.holder in (select unnest($1::bigint[]))) is true and ${hasNotEnded('u', 'c')}`,
 )
 
 /** The runs of these holders' receipts become rows, so that they are found like any other. */
@@ -100,11 +116,14 @@ const unpackAtHand = (db: Database, holders: readonly string[]): Promise<Set<str
   db.transaction(async (tx) => {
     const locked = await tx.query<[string]>(LOCK_AT_HAND, [holders])
     if (locked.length > 0) await tx.execute(UNPACK, [locked.flat()])
-    return holdersWithReceipts(tx, holders)
+    return new Set((await tx.query<[string]>(STILL_THERE, [holders])).flat())
   })
 
-export const holdersWithReceipts = async (db: Queryable, holders: readonly string[]): Promise<Set<string>> =>
-  new Set((await db.query<[string]>(HAVE_RECEIPTS, [holders])).flat())
+/** The same for whatever these holders have, in whosever receipts. Those in which all of it has ended stay: others use them. */
+export async function unpackRunsOfHolders(db: Database, holders: readonly string[]): Promise<void> {
+  const found = await db.query<[string]>(OF_HOLDERS, [holders])
+  if (found.length > 0) await unpackHolders(db, found.flat())
+}
 
 /** Before anybody changes the job's runs; answers whether there was a receipt that lists one. */
 export async function unpackRunsOf(tx: Queryable, { jobId }: { jobId: string }): Promise<boolean> {
@@ -137,9 +156,10 @@ export async function unpackExpired(db: Database, now: Instant): Promise<void> {
   }
 }
 
-/** The receipts of these leases, and what tells each lease among them and says when it was due. */
+/** The receipts of these leases, and what tells each lease among them, who has it, and when it was due. */
 export const packedArrays = (leases: readonly PackedLease[]): ArrayValues[] => [
-  [...new Set(leases.map((lease) => lease.holder))],
+  [...new Set(leases.map((lease) => lease.packed.receipt.holder))],
+  leases.map((lease) => lease.packed.receipt.holder),
   leases.map((lease) => lease.holder),
   leases.map((lease) => lease.tenantId),
   leases.map((lease) => lease.queueId),
@@ -150,15 +170,40 @@ export const packedArrays = (leases: readonly PackedLease[]): ArrayValues[] => [
 ]
 
 const NOBODY: ReadonlySet<string> = new Set()
+/** Whoever looks for what a call holds goes through all of them: where runs take longer, they are better rows. */
+const MAX_SHARED = 32
+/** Where others take them apart, as when workers reach several nodes through one address, rows are cheaper. */
+const SHARE_AGAIN_MS = 10_000
+/**
+ * How much of one is in the way when it is spent; they are thrown away when that is 1. Who counts the leases of a key looks up in history each
+ * run of one with slots; through the holders of shared ones goes whoever looks for what a call holds.
+ */
+const HINDRANCE = { plain: 0, shared: 0.25, 'with slots': 1 } as const
 
 /** The receipts that this node has written. */
 export class Receipts {
   readonly #db: Database
   #spent: string[] = []
-  #hasSpentSlots = false
+  #hindrance = 0
+  #shared: { receipt: Receipt; until: Instant }[] = []
+  #wasTakenApart = false
+  #sharesFrom: Instant = 0
 
   constructor(db: Database) {
     this.#db = db
+  }
+
+  /** For a claim that leases to several holders. Null: they had better be rows. */
+  openShared(random: Random, { now, leaseUntil }: { now: Instant; leaseUntil: Instant }): Receipt | null {
+    if (this.#wasTakenApart) this.#sharesFrom = now + SHARE_AGAIN_MS
+    this.#wasTakenApart = false
+    if (now < this.#sharesFrom) return null
+    if (this.#shared.length >= MAX_SHARED)
+      this.#shared = this.#shared.filter(({ receipt, until }) => receipt.isOpen && until > now)
+    if (this.#shared.length >= MAX_SHARED) return null
+    const receipt = new Receipt(newHolder(random), 'shared')
+    this.#shared.push({ receipt, until: leaseUntil })
+    return receipt
   }
 
   /** So many runs have ended while they stood in it. */
@@ -167,12 +212,12 @@ export class Receipts {
     if (receipt.left > 0 || !receipt.isOpen) return
     receipt.isOpen = false
     this.#spent.push(receipt.holder)
-    if (receipt.hasSlots) this.#hasSpentSlots = true
+    this.#hindrance += HINDRANCE[receipt.kind]
   }
 
-  /** As long as such a receipt is there, whoever counts the leases of a key looks its runs up in history. */
-  get hasSpentSlots(): boolean {
-    return this.#hasSpentSlots
+  /** Others would be quicker if the spent ones were thrown away. */
+  get areInTheWay(): boolean {
+    return this.#hindrance >= 1
   }
 
   /** Makes sure that these leases have rows, if they are live at all. Who does not `wait` leaves those in a receipt that somebody holds. */
@@ -222,6 +267,7 @@ export class Receipts {
   }
 
   async #unpack(receipts: ReadonlySet<Receipt>, forOthers: 'wait' | 'leave'): Promise<void> {
+    for (const { kind } of receipts) if (kind === 'shared') this.#wasTakenApart = true
     const holders = [...receipts].map((receipt) => receipt.holder)
     const held = forOthers === 'leave' ? await unpackAtHand(this.#db, holders) : NOBODY
     if (forOthers === 'wait') await unpackHolders(this.#db, holders)
@@ -233,7 +279,7 @@ export class Receipts {
     if (this.#spent.length === 0) return
     const spent = this.#spent
     this.#spent = []
-    this.#hasSpentSlots = false
+    this.#hindrance = 0
     try {
       await this.#db.execute(DISCARD, [spent])
     } catch (error) {

@@ -5,7 +5,7 @@ import { pause } from '../runtime/pause.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Lease } from './lease.ts'
-import { unpackHolders } from './receipts.sql.ts'
+import { unpackHolders, unpackRunsOfHolders } from './receipts.sql.ts'
 
 const TERMINATE = statement(
   'terminate_backend',
@@ -28,10 +28,13 @@ const REMOTE_LEASES_OF = statement(
 const REPEATED = statement(
   'holders_with_leases',
   `select u.holder from unnest($1::bigint[]) as u (holder) cross join lateral (
-     (select 1 from belfry.runs r
-      where r.holder = u.holder and r.holder < 0 and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1)
-     union all
-     (select 1 from belfry.receipts c where c.holder = u.holder and c.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1)) held`,
+     select from belfry.runs r
+     where r.holder = u.holder and r.holder < 0 and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1) held
+   union all
+   select c.holder from belfry.receipts c where c.holder = any ($1::bigint[]) and c.leased_at is distinct from to_timestamp($2::float8 / 1000)
+   union all
+   select h.id from belfry.receipts c cross join lateral unnest(c.holders) as h (id)
+   where c.holders is not null and c.leased_at is distinct from to_timestamp($2::float8 / 1000) and (h.id in (select unnest($1::bigint[]))) is true`,
 )
 
 type Row = [
@@ -86,7 +89,7 @@ export function recoverRemoteLeases(
 
 /** What these remote calls hold, as rows. */
 export async function leasesOfCalls(db: Database, holders: readonly string[]): Promise<Lease[]> {
-  await unpackHolders(db, holders)
+  await unpackRunsOfHolders(db, holders)
   const rows = await db.query<[...Row, string]>(REMOTE_LEASES_OF, [holders])
   return rows.map((row) => leaseOf(row.slice(0, -1) as Row, row.at(-1) as string))
 }

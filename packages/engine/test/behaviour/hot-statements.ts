@@ -2,7 +2,7 @@ import { bringLimitedForward } from '../../src/attempts/bring-forward-limited.sq
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
 import { countKeys, leaseKeyed, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
 import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
-import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
+import { claimForSeveral, claimShared } from '../../src/attempts/claim-shared.sql.ts'
 import { claimWithRoom } from '../../src/attempts/claim-with-room.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
@@ -22,7 +22,7 @@ import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
 import { readCheckpoints, saveCheckpoints } from '../../src/leases/checkpoints.sql.ts'
 import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
-import { type Packed, Receipt } from '../../src/leases/receipt.ts'
+import { packedIn, Receipt } from '../../src/leases/receipt.ts'
 import { Receipts } from '../../src/leases/receipts.sql.ts'
 import { callsWithLeases } from '../../src/leases/recover.sql.ts'
 import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
@@ -56,11 +56,13 @@ const promotions = fences.map(({ shard, jobId }, turn) => ({
   ...{ shard, jobId, version: 1, turn },
   ...{ leased: turn % 2 === 0, packs: turn % 4 === 0, queueId: 1 },
 }))
-const inReceipt = { tenantId: 1, queueId: 1, jobVersion: 1, packed: { dueAt: START, cause: 1 } as Packed }
+const packed = packedIn(new Receipt('9'), { dueAt: START, cause: 1, priority: 5, isAwaited: false })
+const inReceipt = { tenantId: 1, queueId: 1, jobVersion: 1, packed }
 const endsInReceipts = ends.map(({ fence }) => succeededAt({ ...fence, ...inReceipt }))
 const LIMITS = { isEmpty: false, of: () => ({ maxDepth: 100, maxAgeMs: 1_000 }) }
 const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
+const shared = { ...claim, levels: [level], delivery: 'at_least_once' as const, places: Array(BATCH).fill(lease) }
 const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outcome: OUTCOME.succeeded }))
 const child = { queueId: 1, tenantId: 1, priority: 5, fairnessKey: null, delivery: 0 }
 const freed = jobIds.map((jobId, i) => ({ ...child, jobId, place: `(0,${i + 1})` }))
@@ -112,11 +114,11 @@ export const HOT: Record<string, Hot> = {
     by: ['runs_ready', 'runs_pkey', 'specs'],
   },
   'claim for several calls': {
-    send: (db) =>
-      claimShared(db, {
-        ...{ queueId: 1, now: START, levels: [level], delivery: 'at_least_once' as const },
-        places: Array(BATCH).fill({ holder: '-9', leaseUntil: START + 30_000 }),
-      }),
+    send: (db) => claimForSeveral({ db: db as Database, receipts: new Receipts(db as Database), random }, shared),
+    by: ['runs_ready', 'runs_pkey', 'specs'],
+  },
+  'claim rows for several calls': {
+    send: (db) => claimShared(db, shared),
     by: ['runs_ready', 'runs_pkey', 'specs'],
   },
   'claim from a limited queue': {
@@ -190,7 +192,7 @@ export const HOT: Record<string, Hot> = {
   },
   'find repeated calls': {
     send: (db) => callsWithLeases(db, ['-9', '-10'], START),
-    by: ['runs_of_worker', 'receipts_pkey'],
+    by: ['runs_of_worker', 'receipts_pkey', 'receipts_shared'],
   },
   checkpoint: {
     send: (db) =>

@@ -2,7 +2,7 @@ import { appendLogs, type LogLevel, type LogLine } from '../../leases/attempt-lo
 import type { Checkpoint } from '../../leases/checkpoints.sql.ts'
 import { type HeldLease as Live, lookAtLeases, renewEach } from '../../leases/heartbeat.sql.ts'
 import { keepCheckpoints } from '../../leases/keep-checkpoints.ts'
-import { byLockOrder, type Fence, runKey } from '../../leases/lease.ts'
+import { byLockOrder, type Fence, isPacked, runKey } from '../../leases/lease.ts'
 import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
 import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
@@ -117,9 +117,14 @@ export class Heartbeats {
 
   async #renewRound(round: Renewal[], now: Instant): Promise<void> {
     const { db, receipts, held } = this.#deps
-    await receipts.makeRows(round.flatMap(({ claim }) => held.get(claim.fence)?.lease ?? []))
-    const live = new Map<string, Live>()
-    await this.#ask(round, now, live)
+    const own = round.flatMap(({ claim }) => held.get(claim.fence)?.lease ?? [])
+    await receipts.makeRows(own, 'leave')
+    // In a receipt that somebody holds: as a row that somebody holds, it is live, and is renewed by the next beat.
+    const live = new Map<string, Live>(
+      own.filter(isPacked).map((lease) => [runKey(lease), { ...lease, cancelRequested: false }]),
+    )
+    const asked = live.size === 0 ? round : round.filter(({ claim }) => !live.has(runKey(claim.fence)))
+    await this.#ask(asked, now, live)
     const missing = round.filter(({ claim }) => !live.has(runKey(claim.fence)))
     // Another process may have them in a receipt: reading makes rows of them.
     const elsewhere = missing.filter(({ claim }) => held.get(claim.fence) === null)

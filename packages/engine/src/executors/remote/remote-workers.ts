@@ -1,4 +1,3 @@
-import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { Step } from '../../runtime/loop.ts'
 import type { Progress } from '../left-behind.ts'
@@ -12,7 +11,6 @@ import { type LeaseClaim, LeaseTokens } from './lease-token.ts'
 import type { Gone } from './poll.ts'
 
 export interface RemoteWorkersDeps extends Omit<LeaseCallsDeps, 'tokens' | 'held'> {
-  receipts: Receipts
   shards: number
   vaultKey: Uint8Array
   /** The next step is due now: whoever looks at the registry finds the worker there. */
