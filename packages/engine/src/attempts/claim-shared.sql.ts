@@ -5,8 +5,10 @@ import {
   claimedInReceipt,
   claimedOf,
   DEADLINE,
+  goneOrLeased,
   IS_PACKABLE,
   LEASED,
+  leaving,
   type PackedRow,
   withDefinition,
 } from '../leases/lease-picked.ts'
@@ -21,14 +23,17 @@ import { type Delivery, forLevels, type Level, pickLevel, pickLevels } from './c
 
 /** One claim for several lease calls: the n-th run in order of turn goes to the n-th place. */
 const PICKED = `r.ctid, r.turn, ${DEADLINE} as deadline`
-const LEASE_PLACED = `
-   placed as materialized (
-     select p.ctid, p.deadline, ($2::bigint[])[p.place] as holder, to_timestamp(($4::float8[])[p.place] / 1000) as lease_until
+const placed = (further: string): string => `placed as materialized (
+     select p.ctid, p.deadline, ($2::bigint[])[p.place] as holder, ${further}
      from (select p.*, row_number() over (order by p.turn) as place from picked p) p where p.place <= $7
-   ), leased as (
-     update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = p.holder, leased_at = to_timestamp($3::float8 / 1000),
-       lease_until = least(p.lease_until, p.deadline), deadline = p.deadline
-     from placed p where r.ctid = p.ctid
+   )`
+const leasePlaced = (leaseUntil: string): string =>
+  `update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = p.holder, leased_at = to_timestamp($3::float8 / 1000),
+       lease_until = least(${leaseUntil}, p.deadline), deadline = p.deadline
+     from placed p where r.ctid = p.ctid`
+const LEASE_PLACED = `
+   ${placed('to_timestamp(($4::float8[])[p.place] / 1000) as lease_until')}, leased as (
+     ${leasePlaced('p.lease_until')}
      returning ${LEASED}, r.holder
    ) ${withDefinition('leased', ', t.holder')}`
 
@@ -37,28 +42,15 @@ const MIN_SHARED = 'greatest(8, count(*) over () / 4)'
 /** The same where all leases are equally long ($4): many first attempts of one-offs stand in the receipt of $8. */
 const PICKED_TO_PACK = `${PICKED}, r.tenant_id, ${IS_PACKABLE} as packable`
 const PACK_PLACED = `
-   placed as materialized (
-     select p.ctid, p.deadline, ($2::bigint[])[p.place] as holder,
-       p.packable and count(*) filter (where p.packable) over (partition by p.tenant_id) >= ${MIN_SHARED} as packable
-     from (select p.*, row_number() over (order by p.turn) as place from picked p) p where p.place <= $7
-   ), gone as (
+   ${placed(`p.packable and count(*) filter (where p.packable) over (partition by p.tenant_id) >= ${MIN_SHARED} as packable`)}, gone as (
      delete from belfry.runs r using placed p where r.ctid = p.ctid and p.packable
-     returning r.shard, r.job_id, r.nominal_at, r.due_at, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause, r.has_dependents,
-       p.holder
+     returning ${leaving('r.due_at')}, p.holder
    ), receipt as (
      ${packRuns('gone', { holder: '$8', now: '$3', leaseUntil: '$4' }, 'one-offs of several holders')}
    ), leased as (
-     update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = p.holder, leased_at = to_timestamp($3::float8 / 1000),
-       lease_until = least(to_timestamp($4::float8 / 1000), p.deadline), deadline = p.deadline
-     from placed p where r.ctid = p.ctid and not p.packable
+     ${leasePlaced('to_timestamp($4::float8 / 1000)')} and not p.packable
      returning ${LEASED}, r.has_dependents, r.holder
-   ) ${withDefinition(
-     `(
-     select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,
-       g.due_at, g.cause, g.has_dependents, g.holder from gone g
-     union all select l.* from leased l)`,
-     ', t.has_dependents, t.holder',
-   )}`
+   ) ${goneOrLeased('has_dependents', 'holder')}`
 const PACK = {
   one: statement(
     'claim_packed_for_several',

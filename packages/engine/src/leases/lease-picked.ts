@@ -43,6 +43,19 @@ export const LEASE_PICKED = `
      returning ${LEASED}
    ) ${withDefinition('leased')}`
 
+/** What is kept of rows that leave for a receipt. */
+export const leaving = (dueAt: string): string =>
+  `r.shard, r.job_id, r.nominal_at, ${dueAt}, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause, r.has_dependents`
+/** Those that have `gone` into one, and those that were `leased` as rows, with further columns of both. */
+export const goneOrLeased = (...further: string[]): string =>
+  withDefinition(
+    `(
+     select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,
+       g.due_at, g.cause${further.map((column) => `, g.${column}`).join('')} from gone g
+     union all select l.* from leased l)`,
+    further.map((column) => `, t.${column}`).join(''),
+  )
+
 const PACKABLE = `p.packable and (select count(*) from picked) >= ${MIN_PACKED}`
 /**
  * Many first attempts of one-offs leave as rows and stand in a receipt, one per tenant; all others are leased as rows. The places
@@ -51,20 +64,13 @@ const PACKABLE = `p.packable and (select count(*) from picked) >= ${MIN_PACKED}`
 export const packPicked = (due: keyof typeof DUE): string => `
    gone as (
      delete from belfry.runs r where r.ctid = any (array(select p.ctid from picked p where ${PACKABLE}))
-     returning r.shard, r.job_id, r.nominal_at, ${DUE[due].value}, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause,
-       r.has_dependents
+     returning ${leaving(DUE[due].value)}
    ), receipt as (
      ${packRuns('gone', { holder: '$2', now: '$3', leaseUntil: '$4' }, 'one-offs')}
    ), leased as (
      ${lease(due)} and not (${PACKABLE})
      returning ${LEASED}, r.has_dependents
-   ) ${withDefinition(
-     `(
-     select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,
-       g.due_at, g.cause, g.has_dependents from gone g
-     union all select l.* from leased l)`,
-     ', t.has_dependents',
-   )}`
+   ) ${goneOrLeased('has_dependents')}`
 
 export type ClaimedRow = [
   ...[string, Instant, number, number, number, number, number, boolean, number, string, string | null],
