@@ -160,7 +160,7 @@ async function pollIdle({ api, queue, polls }: Extract<WorkerAsk, { kind: 'poll_
   }
   const poll = async (connection: Connection, index: number): Promise<never> => {
     // The first one ends at any time, as those of workers that were started one by one.
-    await pollOnce(connection, index, WARM_UP_POLLS, 1 + Math.random() * MAX_WAIT_MS)
+    await pollOnce(connection, index, WARM_UP_POLLS, 1 + Math.random() * (MAX_WAIT_MS - 1))
     for (let call = WARM_UP_POLLS + 1; ; call++)
       await pollOnce(connection, index, call, MIN_WAIT_MS + Math.random() * (MAX_WAIT_MS - MIN_WAIT_MS))
   }
