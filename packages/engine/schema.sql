@@ -417,7 +417,7 @@ create table receipts (
   timeouts_ms  integer[] storage external not null,
   run_shards   smallint[] storage external not null,
   priorities   smallint[] storage external not null,
-  causes       smallint[] storage external not null,
+  run_causes   smallint[] storage external not null,
   limit_keys   bigint[] storage external,
   holders      bigint[] storage external,
   primary key (holder, tenant_id, queue_id)
@@ -605,7 +605,7 @@ create view packed_runs with (security_invoker=true) as
     0 AS failures,
     c.job_ids AS among
    FROM receipts c
-     CROSS JOIN LATERAL UNNEST(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes, c.holders) u(shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, holder)
+     CROSS JOIN LATERAL UNNEST(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.run_causes, c.holders) u(shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, holder)
   WHERE NOT (EXISTS ( SELECT
            FROM attempts a
           WHERE a.shard = u.shard AND a.job_id = u.job_id AND a.nominal_at = u.nominal_at AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1

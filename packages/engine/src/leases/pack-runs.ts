@@ -22,7 +22,7 @@ const FURTHER = {
  */
 export const packRuns = (rows: string, { holder, now, leaseUntil }: LeaseTexts, kind: keyof typeof FURTHER): string =>
   `insert into belfry.receipts (holder, leased_at, lease_until, tenant_id, queue_id, one_off, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms,
-       run_shards, priorities, causes${FURTHER[kind].columns})
+       run_shards, priorities, run_causes${FURTHER[kind].columns})
      select ${holder}::bigint, to_timestamp(${now}::float8 / 1000), to_timestamp(${leaseUntil}::float8 / 1000), p.tenant_id, p.queue_id,
        ${kind !== 'recurring'}, array_agg(p.job_id), array_agg(p.nominal_at), array_agg(p.due_at), array_agg(p.job_version), array_agg(p.timeout_ms),
        array_agg(p.shard), array_agg(p.priority), array_agg(p.cause)${FURTHER[kind].values}

@@ -49,7 +49,7 @@ const UNPACK = statement(
    insert into belfry.runs (${ROW_COLUMNS})
    select u.nominal_at, u.due_at, 0, coalesce(u.holder, c.holder), c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
      u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('c')}
-   from gone c cross join lateral unnest(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.causes,
+   from gone c cross join lateral unnest(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.run_causes,
        c.limit_keys, c.holders)
      as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, limit_key, holder)
    where ${hasNotEnded('u', 'c')}
