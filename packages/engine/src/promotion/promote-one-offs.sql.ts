@@ -1,7 +1,9 @@
 import { CAUSE } from '../job/states.ts'
 import { packRuns } from '../leases/pack-runs.ts'
+import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { timerKey } from '../timers/timer.ts'
 import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
 import { idsOf, type Promoted } from './promote-recurring.sql.ts'
 
@@ -22,7 +24,7 @@ const PROMOTE = statement(
        limit 1 for update skip locked) t
    ), gone as (
      delete from belfry.timers t using held h where t.ctid = h.ctid
-     returning t.nominal_at, t.due_at, t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, h.turn, h.leased,
+     returning t.nominal_at, t.due_at, t.shard, t.job_id, t.version, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, h.turn, h.leased,
        h.packs, t.limit_key, t.has_dependents
    ), packed as (
      select g.shard, g.job_id, g.nominal_at, g.due_at, g.tenant_id, g.queue_id, g.job_version, g.timeout_ms, g.priority, ${CAUSE.create}::smallint as cause
@@ -37,14 +39,12 @@ const PROMOTE = statement(
        false, m.has_dependents, m.limit_key
      from gone m where not m.packs
      on conflict do nothing
-     returning shard, job_id, holder
+     returning job_id
    )
-   select b.job_id, s.version, s.definition, b.packs, ${limitedAmong('$10')}::text
-   from (
-     select b.shard, b.job_id, b.holder, false as packs from born b
-     union all select p.shard, p.job_id, $8::bigint, true from packed p
-   ) b left join lateral (
-     select s.version, s.definition from belfry.specs s where s.shard = b.shard and s.job_id = b.job_id limit 1) s on b.holder is not null`,
+   select g.job_id, g.version, g.nominal_at, s.version, s.definition, g.packs, ${limitedAmong('$10')}::text
+   from gone g left join lateral (
+     select s.version, s.definition from belfry.specs s where s.shard = g.shard and s.job_id = g.job_id limit 1) s on g.leased
+   where g.packs or (g.job_id in (select b.job_id from born b)) is true`,
 )
 
 export interface OneOffPromotion {
@@ -61,13 +61,23 @@ export interface OneOffPromotion {
 
 const NONE: ReadonlySet<string> = new Set()
 
+type Row = [
+  jobId: string,
+  timerVersion: number,
+  nominalAt: Instant,
+  version: number | null,
+  definition: string | null,
+  isPacked: boolean,
+  limitedQueueIds: string,
+]
+
 /** Answers the runs that were born, with their definition where they were born leased. Items are unique and sorted. */
 export async function promoteOneOffs(
   db: Queryable,
   items: readonly OneOffPromotion[],
   lease: LeaseTerms,
 ): Promise<Promoted> {
-  const rows = await db.query<[string, number | null, string | null, boolean, string]>(PROMOTE, [
+  const rows = await db.query<Row>(PROMOTE, [
     items.map((item) => item.shard),
     items.map((item) => item.jobId),
     items.map((item) => item.version),
@@ -82,11 +92,11 @@ export async function promoteOneOffs(
   const born = new Set<string>()
   const packed = new Set<string>()
   const definitions = new Map<string, { version: number; json: string }>()
-  for (const [jobId, version, json, isPacked] of rows) {
-    born.add(jobId)
+  for (const [jobId, timerVersion, nominalAt, version, json, isPacked] of rows) {
+    born.add(timerKey({ jobId, version: timerVersion, nominalAt }))
     if (isPacked) packed.add(jobId)
     if (version !== null && json !== null) definitions.set(jobId, { version, json })
   }
-  const limitedQueueIds = new Set([...idsOf(rows[0]?.[4] ?? '{}')].map(Number))
+  const limitedQueueIds = new Set([...idsOf(rows[0]?.[6] ?? '{}')].map(Number))
   return { born, packed, overlapped: NONE, limitedQueueIds, definitions }
 }

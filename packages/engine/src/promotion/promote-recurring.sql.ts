@@ -4,6 +4,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { endedLately } from '../store/ended-lately.ts'
 import { statement } from '../store/statement.ts'
+import { timerKeyInSql } from '../timers/timer.ts'
 import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
 
 /** The job's last run that was born into a receipt has not ended; once it is a row it is found there. */
@@ -53,8 +54,8 @@ const PROMOTE = statement(
        packed_by = case when h.packs and not (${IS_ALIVE}) then $11::bigint else t.packed_by end,
        packed_nominal = case when h.packs and not (${IS_ALIVE}) then h.nominal_at else t.packed_nominal end
      from held h where t.ctid = h.ctid and not (${TAKES_THOUGHT})
-     returning t.shard, t.job_id, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, t.limit_key, t.has_dependents,
-       h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and (${IS_ALIVE}) as overlaps,
+     returning t.shard, t.job_id, t.version - 1 as version, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, t.limit_key,
+       t.has_dependents, h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and (${IS_ALIVE}) as overlaps,
        h.packs and not (${IS_ALIVE}) as packs
    ), skipped as (
      insert into belfry.skips (from_nominal, to_nominal, decided_at, job_id, tenant_id, job_version, count, shard, reason)
@@ -77,8 +78,9 @@ const PROMOTE = statement(
      returning job_id
    )
    select null, case when (select count(*) from born) + (select count(*) from moved m where m.overlaps or m.packs) = cardinality($2::uuid[]) then null
-       else array(select b.job_id from born b union all select m.job_id from moved m where m.packs)::text end,
-     array(select m.job_id from moved m where m.overlaps)::text,
+       else array(select ${timerKeyInSql('m.job_id', 'm.version', 'm.run_nominal')} from moved m
+         where m.packs or (m.job_id in (select b.job_id from born b)) is true)::text end,
+     array(select ${timerKeyInSql('m.job_id', 'm.version', 'm.run_nominal')} from moved m where m.overlaps)::text,
      case when not exists (select from moved m where m.leased and not m.overlaps and not m.packs) then null
        else array(select m.job_id from moved m where m.packs)::text end,
      ${limitedAmong('$13')}::text
@@ -108,11 +110,11 @@ export interface RecurringPromotion {
 
 /** What a promotion really did. */
 export interface Promoted {
-  /** The jobs whose run was born; null stands for all that did not overlap. */
+  /** The timers (`timerKey`) whose run was born; null stands for all that did not overlap. */
   born: ReadonlySet<string> | null
   /** The jobs whose run stands in the receipt; null stands for all that were born leased. */
   packed: ReadonlySet<string> | null
-  /** The run was not born: another of the job was alive, and a skip says so. */
+  /** The timers (`timerKey`) whose run was not born: another of the job was alive, and a skip says so. */
   overlapped: ReadonlySet<string>
   /** Queues that have a limit: what was to be born leased there is ready. */
   limitedQueueIds: ReadonlySet<number>

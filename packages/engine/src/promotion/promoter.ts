@@ -12,7 +12,7 @@ import type { Step } from '../runtime/loop.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, UnknownOutcome } from '../store/database.ts'
-import type { Timer } from '../timers/timer.ts'
+import { type Timer, timerKey } from '../timers/timer.ts'
 import type { TimerReader } from '../timers/timer-reader.ts'
 import { FRESH_MS } from './decide.ts'
 import type { DirectLeases } from './direct-leases.ts'
@@ -219,8 +219,9 @@ export class Promoter implements Step {
     const alone: Timer[] = []
     for (const { timer, definition, leased, turn } of items) {
       const { jobId, scheduleId, queueId, priority, delivery } = timer
-      if (overlapped.has(jobId)) continue
-      if (born !== null && !born.has(jobId)) {
+      const isNamed = (keys: ReadonlySet<string>) => keys.size > 0 && keys.has(timerKey(timer))
+      if (isNamed(overlapped)) continue
+      if (born !== null && !isNamed(born)) {
         // Under such a policy most likely because it met a live run.
         if (timer.overlap > OVERLAP.skip) alone.push(timer)
         else this.#lookAgainAt(timer)

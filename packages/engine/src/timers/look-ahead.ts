@@ -4,13 +4,15 @@ import type { Timer } from './timer.ts'
 
 /**
  * The timers of one shard that are due soon, read before their time. Memory is only a cache of the table: promotion compares
- * and sets, so a timer that changed meanwhile is found out. A timer that was written below the position is found when
- * somebody tells, or when the pulse sees a due time earlier than the head.
+ * and sets, so a timer that changed meanwhile is found out. A job has one entry: a timer that is read again after a change
+ * takes the place of its older copy, so that no batch holds two copies of one timer. A timer that was written below the
+ * position is read again when a wake-up names it, or when the pulse sees a due time earlier than the head.
  */
 export class ShardTimers {
   readonly shard: number
   #queue: Timer[] = []
-  #known = new Map<string, number>()
+  /** What is in the queue, by job: a job stands there once, as it was last read. */
+  readonly #byJob = new Map<string, Timer>()
   readonly #underWay = new Set<Timer>()
   #position: Position = positionBefore(Number.NEGATIVE_INFINITY)
   #wanted = true
@@ -45,8 +47,10 @@ export class ShardTimers {
 
   /** Takes a chunk that was read from `from` on. A full chunk means that there is more. */
   add(timers: Timer[], from: Position, chunkWasFull: boolean): void {
-    const fresh = timers.filter((timer) => this.#known.get(timer.jobId) !== timer.version)
-    for (const timer of fresh) this.#known.set(timer.jobId, timer.version)
+    const fresh = timers.filter((timer) => this.#byJob.get(timer.jobId)?.version !== timer.version)
+    const changed = fresh.some((timer) => this.#byJob.has(timer.jobId))
+    for (const timer of fresh) this.#byJob.set(timer.jobId, timer)
+    if (changed) this.#queue = this.#queue.filter((timer) => this.#byJob.get(timer.jobId) === timer)
     const inOrder =
       this.headDueAt === Number.POSITIVE_INFINITY || (this.#queue.at(-1) as Timer).dueAt <= (fresh[0]?.dueAt ?? 0)
     this.#queue.push(...fresh)
@@ -67,7 +71,7 @@ export class ShardTimers {
     }
     const taken = this.#queue.splice(0, count)
     for (const timer of taken) {
-      this.#known.delete(timer.jobId)
+      this.#byJob.delete(timer.jobId)
       this.#underWay.add(timer)
     }
     return taken

@@ -68,3 +68,11 @@ export function timerOf(row: TimerRow): Timer {
     fairnessKey: row[14],
   }
 }
+
+/** Names what a promotion compared and set: a job's timer as it was at one version, for one nominal time. */
+export const timerKey = ({ jobId, version, nominalAt }: Pick<Timer, 'jobId' | 'version' | 'nominalAt'>): string =>
+  `${jobId}.${version}.${nominalAt}`
+
+/** The same as text of a statement. */
+export const timerKeyInSql = (jobId: string, version: string, nominalAt: string): string =>
+  `${jobId} || '.' || ${version} || '.' || (extract(epoch from ${nominalAt}) * 1000)::bigint`
