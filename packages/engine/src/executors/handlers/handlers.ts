@@ -19,6 +19,7 @@ import type { Random } from '../../runtime/random.ts'
 import type { Paused } from '../../shards/paused.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
+import { Begun } from '../begun.ts'
 import { releaseOf, Startable } from '../startable.ts'
 import type { ActiveRun } from './active-run.ts'
 import { HandlerPool, type Perform } from './handler-pool.ts'
@@ -64,6 +65,7 @@ export class Handlers implements DirectLeases {
   readonly #deps: HandlersDeps
   readonly #support: RunSupport
   readonly #startable: Startable
+  readonly #begun: Begun
   readonly #serving = new Map<number, Serving>()
   /** Handlers that ended after `completeIn`, while the engine looks whether their transaction was committed. */
   readonly #looking = new Set<Promise<void>>()
@@ -73,6 +75,7 @@ export class Handlers implements DirectLeases {
     this.#deps = deps
     this.#support = new RunSupport(deps)
     this.#startable = new Startable({ ...deps, end: (finish) => this.#end(finish) })
+    this.#begun = new Begun(deps.logger)
   }
 
   get queueIds(): number[] {
@@ -190,7 +193,7 @@ export class Handlers implements DirectLeases {
   /** Takes leases that are durable already. */
   async deliver(leases: Lease[]): Promise<void> {
     const byQueue = new Map<number, Lease[]>()
-    for (const lease of await this.#startable.of(leases)) {
+    for (const lease of await this.#startable.of(this.#begun.onlyNew(leases, this.#deps.clock.now()))) {
       const list = byQueue.get(lease.queueId)
       if (list) list.push(lease)
       else byQueue.set(lease.queueId, [lease])
@@ -208,6 +211,7 @@ export class Handlers implements DirectLeases {
     if (!run.completesItself) {
       const finish = judges(run, end, clock.now(), random)
       if (finish) this.#end(finish)
+      else this.#begun.ended(run.lease)
       return
     }
     const looking: Promise<void> = this.#afterOwnTransaction(run, end).finally(() => this.#looking.delete(looking))
@@ -226,7 +230,10 @@ export class Handlers implements DirectLeases {
               ? judge(run, end, clock.now(), random)
               : failed(run, 'handler_error', 'the transaction was not committed', clock.now(), random),
           )
-        else this.#deps.finisher.gone(run.lease)
+        else {
+          this.#begun.ended(run.lease)
+          this.#deps.finisher.gone(run.lease)
+        }
         return
       } catch {
         await pause(RETRY_PAUSE_MS)
@@ -237,6 +244,7 @@ export class Handlers implements DirectLeases {
   #end(finish: Finish): void {
     const { finisher, wakeups } = this.#deps
     finisher.finish(finish, (outcome) => {
+      this.#begun.ended(finish.fence)
       if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
     })
   }
