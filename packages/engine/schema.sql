@@ -419,11 +419,9 @@ create table receipts (
   priorities   smallint[] storage external not null,
   run_causes   smallint[] storage external not null,
   limit_keys   bigint[] storage external,
-  holders      bigint[] storage external,
   primary key (holder, tenant_id, queue_id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
 create index receipts_by_end on receipts (lease_until);
-create index receipts_shared on receipts (leased_at) where holders IS NOT NULL;
 alter table receipts enable row level security;
 create policy of_tenant on receipts for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
@@ -586,34 +584,6 @@ create table pauses (
 alter table pauses enable row level security;
 create policy of_tenant on pauses for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
-create view packed_runs with (security_invoker=true) as
- SELECT u.shard,
-    u.job_id,
-    u.nominal_at,
-    u.due_at,
-    c.tenant_id,
-    c.queue_id,
-    u.job_version,
-    u.timeout_ms,
-    u.priority,
-    u.cause,
-    COALESCE(u.holder, c.holder) AS holder,
-    c.leased_at,
-    c.lease_until,
-    1::smallint AS state,
-    1 AS attempt,
-    0 AS failures,
-    c.job_ids AS among
-   FROM receipts c
-     CROSS JOIN LATERAL UNNEST(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.run_causes, c.holders) u(shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, holder)
-  WHERE NOT (EXISTS ( SELECT
-           FROM attempts a
-          WHERE a.shard = u.shard AND a.job_id = u.job_id AND a.nominal_at = u.nominal_at AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1
-         OFFSET 0)) AND NOT (EXISTS ( SELECT
-           FROM runs r
-          WHERE r.shard = u.shard AND r.job_id = u.job_id AND r.nominal_at = u.nominal_at
-         OFFSET 0));
-
 create view held_slots with (security_invoker=true) as
  SELECT r.shard,
     r.limit_key,
@@ -642,6 +612,34 @@ UNION ALL
          OFFSET 0)) AND NOT (EXISTS ( SELECT
            FROM runs r
           WHERE r.shard = l.shard AND r.job_id = u.job_id AND r.holder = u.holder
+         OFFSET 0));
+
+create view packed_runs with (security_invoker=true) as
+ SELECT u.shard,
+    u.job_id,
+    u.nominal_at,
+    u.due_at,
+    c.tenant_id,
+    c.queue_id,
+    u.job_version,
+    u.timeout_ms,
+    u.priority,
+    u.cause,
+    c.holder,
+    c.leased_at,
+    c.lease_until,
+    1::smallint AS state,
+    1 AS attempt,
+    0 AS failures,
+    c.job_ids AS among
+   FROM receipts c
+     CROSS JOIN LATERAL UNNEST(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.run_causes) u(shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause)
+  WHERE NOT (EXISTS ( SELECT
+           FROM attempts a
+          WHERE a.shard = u.shard AND a.job_id = u.job_id AND a.nominal_at = u.nominal_at AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1
+         OFFSET 0)) AND NOT (EXISTS ( SELECT
+           FROM runs r
+          WHERE r.shard = u.shard AND r.job_id = u.job_id AND r.nominal_at = u.nominal_at
          OFFSET 0));
 
 CREATE OR REPLACE FUNCTION create_job(definition jsonb)

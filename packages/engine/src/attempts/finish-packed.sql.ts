@@ -16,15 +16,15 @@ const HELD_RECEIPTS = `with held as materialized (
    )`
 const ended = (answer: string): string =>
   `select to_timestamp(u.nominal_ms / 1000) as nominal_at, h.leased_at, u.* from (
-       select unnest($2::bigint[]) as receipt, unnest($3::bigint[]) as holder, unnest($4::int[]) as tenant_id, unnest($5::int[]) as queue_id,
-         unnest($6::smallint[]) as shard, unnest($7::uuid[]) as job_id, unnest($8::float8[]) as nominal_ms, unnest($9::float8[]) as due_ms,
-         unnest($10::int[]) as job_version, unnest($11::smallint[]) as cause, unnest($12::float8[]) as started_ms,
-         unnest($13::float8[]) as finished_ms${answer}) u
-     join held h on h.holder = u.receipt and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id`
+       select unnest($2::bigint[]) as holder, unnest($3::int[]) as tenant_id, unnest($4::int[]) as queue_id,
+         unnest($5::smallint[]) as shard, unnest($6::uuid[]) as job_id, unnest($7::float8[]) as nominal_ms, unnest($8::float8[]) as due_ms,
+         unnest($9::int[]) as job_version, unnest($10::smallint[]) as cause, unnest($11::float8[]) as started_ms,
+         unnest($12::float8[]) as finished_ms${answer}) u
+     join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id`
 const END = {
   succeeded: { answer: '', columns: '', values: '' },
   answered: {
-    answer: ', unnest($14::smallint[]) as status_code, unnest(string_to_array($15::text, chr(30))) as response',
+    answer: ', unnest($13::smallint[]) as status_code, unnest(string_to_array($14::text, chr(30))) as response',
     columns: ', status_code, response',
     values: ', e.status_code, e.response::json',
   },

@@ -44,10 +44,10 @@ export const LEASE_PICKED = `
    ) ${withDefinition('leased')}`
 
 /** What is kept of rows that leave for a receipt. */
-export const leaving = (dueAt: string): string =>
+const leaving = (dueAt: string): string =>
   `r.shard, r.job_id, r.nominal_at, ${dueAt}, r.tenant_id, r.queue_id, r.job_version, r.timeout_ms, r.priority, r.turn, r.cause, r.has_dependents`
 /** Those that have `gone` into one, and those that were `leased` as rows, with further columns of both. */
-export const goneOrLeased = (...further: string[]): string =>
+const goneOrLeased = (...further: string[]): string =>
   withDefinition(
     `(
      select g.shard, g.job_id, g.nominal_at, 1 as attempt, g.tenant_id, g.job_version, 0 as failures, g.timeout_ms, true as one_off, g.priority, g.turn,

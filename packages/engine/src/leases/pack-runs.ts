@@ -13,7 +13,6 @@ const FURTHER = {
   recurring: NOTHING,
   'one-offs': NOTHING,
   'one-offs with keys': { columns: ', limit_keys', values: ', array_agg(p.limit_key)' },
-  'one-offs of several holders': { columns: ', holders', values: ', array_agg(p.holder)' },
 }
 
 /**

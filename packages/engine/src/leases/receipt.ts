@@ -1,9 +1,9 @@
 import type { Instant } from '../runtime/clock.ts'
 
-/** With slots: its runs have keys, and whoever counts leases looks at it. Shared: they are of several holders. */
-export type ReceiptKind = 'plain' | 'with slots' | 'shared'
+/** With slots: its runs have keys, so counting the leases of a key looks at it. */
+export type ReceiptKind = 'plain' | 'with slots'
 
-/** What one statement leased without a row for each: `receipts` says that this holder has these runs, or who else has them. */
+/** What one statement leased without a row for each: `receipts` says that this holder has these runs. */
 export class Receipt {
   readonly holder: string
   readonly kind: ReceiptKind
@@ -17,11 +17,6 @@ export class Receipt {
   constructor(holder: string, kind: ReceiptKind = 'plain') {
     this.holder = holder
     this.kind = kind
-  }
-
-  /** Its claim is over. If it lists nothing, or nobody knows what, nothing will be ended from it. */
-  closeIfEmpty(): void {
-    if (this.left === 0) this.isOpen = false
   }
 }
 

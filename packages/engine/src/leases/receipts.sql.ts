@@ -1,13 +1,11 @@
 import { DELIVERY, KEYED, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { Random } from '../runtime/random.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { isAwaited } from '../store/is-awaited.ts'
 import { statement } from '../store/statement.ts'
-import { newHolder } from './holder.ts'
 import { type Fence, isPacked, type PackedLease } from './lease.ts'
-import { Receipt } from './receipt.ts'
+import type { Receipt } from './receipt.ts'
 
 /**
  * Runs in receipts. Whoever ends or lifts runs of a receipt holds it in share mode until the commit; whoever takes it apart
@@ -47,11 +45,11 @@ const UNPACK = statement(
      delete from belfry.receipts c where c.holder = any($1::bigint[]) returning c.*
    )
    insert into belfry.runs (${ROW_COLUMNS})
-   select u.nominal_at, u.due_at, 0, coalesce(u.holder, c.holder), c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
+   select u.nominal_at, u.due_at, 0, c.holder, c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,
      u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('c')}
    from gone c cross join lateral unnest(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.run_causes,
-       c.limit_keys, c.holders)
-     as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, limit_key, holder)
+       c.limit_keys)
+     as u (shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause, limit_key)
    where ${hasNotEnded('u', 'c')}
    on conflict do nothing`,
 )
@@ -65,10 +63,10 @@ const LIFT = statement(
    insert into belfry.runs (${ROW_COLUMNS})
    select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), 0, u.holder, h.leased_at, h.lease_until, to_timestamp(u.deadline / 1000),
      u.job_id, h.tenant_id, h.queue_id, u.job_version, 1, 0, u.timeout_ms, u.shard, ${fixed('h')}
-   from unnest($2::bigint[], $3::bigint[], $4::int[], $5::int[], $6::smallint[], $7::uuid[], $8::float8[], $9::float8[], $10::float8[], $11::int[],
-       $12::int[], $13::smallint[], $14::smallint[], $15::bigint[])
-     as u (receipt, holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause, limit_key)
-   join held h on h.holder = u.receipt and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id
+   from unnest($2::bigint[], $3::int[], $4::int[], $5::smallint[], $6::uuid[], $7::float8[], $8::float8[], $9::float8[], $10::int[],
+       $11::int[], $12::smallint[], $13::smallint[], $14::bigint[])
+     as u (holder, tenant_id, queue_id, shard, job_id, nominal_at, due_at, deadline, job_version, timeout_ms, priority, cause, limit_key)
+   join held h on h.holder = u.holder and h.tenant_id = u.tenant_id and h.queue_id = u.queue_id
    on conflict do nothing`,
 )
 /** Whoever holds one takes it apart: nobody waits for that. */
@@ -94,13 +92,6 @@ const STILL_THERE = statement(
   'receipts_still_there',
   'select distinct c.holder from belfry.receipts c where c.holder = any($1::bigint[])',
 )
-const OF_HOLDERS = statement(
-  'receipts_of_holders',
-  `select c.holder from belfry.receipts c where c.holder = any($1::bigint[])
-   union
-   select c.holder from belfry.receipts c cross join lateral unnest(c.holders, c.run_shards, c.job_ids, c.nominal_ats) as u (holder, shard, job_id, nominal_at)
-   where c.holders is not null and (u.holder in (select unnest($1::bigint[]))) is true and ${hasNotEnded('u', 'c')}`,
-)
 
 /** The runs of these holders' receipts become rows, so that they are found like any other. */
 async function unpack(tx: Queryable, holders: readonly string[]): Promise<void> {
@@ -119,9 +110,9 @@ const unpackAtHand = (db: Database, holders: readonly string[]): Promise<Set<str
     return new Set((await tx.query<[string]>(STILL_THERE, [holders])).flat())
   })
 
-/** The same for whatever these holders have, in whosever receipts. Those in which all of it has ended stay: others use them. */
+/** The same where it is not known whether these holders have a receipt: usually none does. */
 export async function unpackRunsOfHolders(db: Database, holders: readonly string[]): Promise<void> {
-  const found = await db.query<[string]>(OF_HOLDERS, [holders])
+  const found = await db.query<[string]>(STILL_THERE, [holders])
   if (found.length > 0) await unpackHolders(db, found.flat())
 }
 
@@ -156,10 +147,9 @@ export async function unpackExpired(db: Database, now: Instant): Promise<void> {
   }
 }
 
-/** The receipts of these leases, and what tells each lease among them, who has it, and when it was due. */
+/** The receipts of these leases, and what tells each lease among them, and when it was due. */
 export const packedArrays = (leases: readonly PackedLease[]): ArrayValues[] => [
-  [...new Set(leases.map((lease) => lease.packed.receipt.holder))],
-  leases.map((lease) => lease.packed.receipt.holder),
+  [...new Set(leases.map((lease) => lease.holder))],
   leases.map((lease) => lease.holder),
   leases.map((lease) => lease.tenantId),
   leases.map((lease) => lease.queueId),
@@ -170,40 +160,15 @@ export const packedArrays = (leases: readonly PackedLease[]): ArrayValues[] => [
 ]
 
 const NOBODY: ReadonlySet<string> = new Set()
-/** Whoever looks for what a call holds goes through all of them: where runs take longer, they are better rows. */
-const MAX_SHARED = 32
-/** Where others take them apart, as when workers reach several nodes through one address, rows are cheaper. */
-const SHARE_AGAIN_MS = 10_000
-/**
- * How much of one is in the way when it is spent; they are thrown away when that is 1. Who counts the leases of a key looks up in history each
- * run of one with slots; through the holders of shared ones goes whoever looks for what a call holds.
- */
-const HINDRANCE = { plain: 0, shared: 0.25, 'with slots': 1 } as const
 
 /** The receipts that this node has written. */
 export class Receipts {
   readonly #db: Database
   #spent: string[] = []
-  #hindrance = 0
-  #shared: { receipt: Receipt; until: Instant }[] = []
-  #wasTakenApart = false
-  #sharesFrom: Instant = 0
+  #areInTheWay = false
 
   constructor(db: Database) {
     this.#db = db
-  }
-
-  /** For a claim that leases to several holders. Null: they had better be rows. */
-  openShared(random: Random, { now, leaseUntil }: { now: Instant; leaseUntil: Instant }): Receipt | null {
-    if (this.#wasTakenApart) this.#sharesFrom = now + SHARE_AGAIN_MS
-    this.#wasTakenApart = false
-    if (now < this.#sharesFrom) return null
-    if (this.#shared.length >= MAX_SHARED)
-      this.#shared = this.#shared.filter(({ receipt, until }) => receipt.isOpen && until > now)
-    if (this.#shared.length >= MAX_SHARED) return null
-    const receipt = new Receipt(newHolder(random), 'shared')
-    this.#shared.push({ receipt, until: leaseUntil })
-    return receipt
   }
 
   /** So many runs have ended while they stood in it. */
@@ -212,12 +177,13 @@ export class Receipts {
     if (receipt.left > 0 || !receipt.isOpen) return
     receipt.isOpen = false
     this.#spent.push(receipt.holder)
-    this.#hindrance += HINDRANCE[receipt.kind]
+    // Counting the leases of a key looks up in history each run that a receipt with slots lists.
+    if (receipt.kind === 'with slots') this.#areInTheWay = true
   }
 
   /** Others would be quicker if the spent ones were thrown away. */
   get areInTheWay(): boolean {
-    return this.#hindrance >= 1
+    return this.#areInTheWay
   }
 
   /** Makes sure that these leases have rows, if they are live at all. Who does not `wait` leaves those in a receipt that somebody holds. */
@@ -267,7 +233,6 @@ export class Receipts {
   }
 
   async #unpack(receipts: ReadonlySet<Receipt>, forOthers: 'wait' | 'leave'): Promise<void> {
-    for (const { kind } of receipts) if (kind === 'shared') this.#wasTakenApart = true
     const holders = [...receipts].map((receipt) => receipt.holder)
     const held = forOthers === 'leave' ? await unpackAtHand(this.#db, holders) : NOBODY
     if (forOthers === 'wait') await unpackHolders(this.#db, holders)
@@ -279,7 +244,7 @@ export class Receipts {
     if (this.#spent.length === 0) return
     const spent = this.#spent
     this.#spent = []
-    this.#hindrance = 0
+    this.#areInTheWay = false
     try {
       await this.#db.execute(DISCARD, [spent])
     } catch (error) {

@@ -31,10 +31,7 @@ const REPEATED = statement(
      select from belfry.runs r
      where r.holder = u.holder and r.holder < 0 and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1) held
    union all
-   select c.holder from belfry.receipts c where c.holder = any ($1::bigint[]) and c.leased_at is distinct from to_timestamp($2::float8 / 1000)
-   union all
-   select h.id from belfry.receipts c cross join lateral unnest(c.holders) as h (id)
-   where c.holders is not null and c.leased_at is distinct from to_timestamp($2::float8 / 1000) and (h.id in (select unnest($1::bigint[]))) is true`,
+   select c.holder from belfry.receipts c where c.holder = any ($1::bigint[]) and c.leased_at is distinct from to_timestamp($2::float8 / 1000)`,
 )
 
 type Row = [

@@ -37,6 +37,30 @@ test('the migrations of this program apply to an empty schema, and a second time
   expect((await t.run(migrations)).applied).toEqual([])
 })
 
+test('runs in a receipt of several holders become rows of those holders when a receipt gets one holder again', async () => {
+  const t = await setup()
+  const migrations = await loadMigrations()
+  await t.run(migrations.filter(({ number }) => number < 17))
+  const ids = [1, 2, 3].map((n) => `00000000-0000-7000-8000-00000000000${n}`)
+  const receipt = (holder: number, jobIds: string[], holders: string | null) =>
+    t.query(
+      `insert into receipts (holder, leased_at, lease_until, tenant_id, queue_id, one_off, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms,
+         run_shards, priorities, run_causes, holders)
+       select $1::bigint, now(), now() + interval '30 s', 1, 1, true, $2::uuid[], array_fill(now(), n), array_fill(now(), n), array_fill(1, n),
+         array_fill(60000, n), array_fill(0::smallint, n), array_fill(5::smallint, n), array_fill(0::smallint, n), $3::bigint[]
+       from (select array[cardinality($2::uuid[])] as n) n`,
+      [holder, jobIds, holders],
+    )
+  await receipt(1, ids.slice(0, 2), '{-7,-8}')
+  await receipt(2, ids.slice(2), null)
+  await t.run(migrations)
+  expect(await t.query('select job_id, holder::int, state, attempt from runs order by job_id')).toEqual([
+    { job_id: ids[0], holder: -7, state: 1, attempt: 1 },
+    { job_id: ids[1], holder: -8, state: 1, attempt: 1 },
+  ])
+  expect(await t.query('select job_id, holder::int from packed_runs')).toEqual([{ job_id: ids[2], holder: 2 }])
+})
+
 test('only what is missing is applied, inside of the schema, and remembered', async () => {
   const t = await setup()
   await t.run([one])

@@ -2,7 +2,7 @@ import { bringLimitedForward } from '../../src/attempts/bring-forward-limited.sq
 import { claimRuns } from '../../src/attempts/claim.sql.ts'
 import { countKeys, leaseKeyed, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
 import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
-import { claimForSeveral, claimShared } from '../../src/attempts/claim-shared.sql.ts'
+import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
 import { claimWithRoom } from '../../src/attempts/claim-with-room.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
@@ -114,10 +114,6 @@ export const HOT: Record<string, Hot> = {
     by: ['runs_ready', 'runs_pkey', 'specs'],
   },
   'claim for several calls': {
-    send: (db) => claimForSeveral({ db: db as Database, receipts: new Receipts(db as Database), random }, shared),
-    by: ['runs_ready', 'runs_pkey', 'specs'],
-  },
-  'claim rows for several calls': {
     send: (db) => claimShared(db, shared),
     by: ['runs_ready', 'runs_pkey', 'specs'],
   },
@@ -192,7 +188,7 @@ export const HOT: Record<string, Hot> = {
   },
   'find repeated calls': {
     send: (db) => callsWithLeases(db, ['-9', '-10'], START),
-    by: ['runs_of_worker', 'receipts_pkey', 'receipts_shared'],
+    by: ['runs_of_worker', 'receipts_pkey'],
   },
   checkpoint: {
     send: (db) =>

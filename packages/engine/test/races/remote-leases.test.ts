@@ -174,7 +174,7 @@ test('what was claimed for a call whose client went away meanwhile is ready agai
 
 test.each([
   ['claim_at_least_once', 1],
-  ['claim_packed_for_several', 2],
+  ['claim_shared_at_least_once', 2],
 ])('runs that were leased by %s into a lost connection reach the calls that wait', async (name, calls) => {
   const t = await setup()
   const proxy = await startLossyProxy()

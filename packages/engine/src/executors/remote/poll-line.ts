@@ -1,27 +1,23 @@
 import { claimRuns } from '../../attempts/claim.sql.ts'
 import { claimFromLimited } from '../../attempts/claim-limited.sql.ts'
 import { claimLimited } from '../../attempts/claim-limited.ts'
-import { claimForSeveral, claimSharedFromLimited } from '../../attempts/claim-shared.sql.ts'
+import { claimShared, claimSharedFromLimited } from '../../attempts/claim-shared.sql.ts'
 import { Claimer, type Taken, type Taker, type Wanted } from '../../attempts/claimer.ts'
 import { type KeyedClaimDeps, takeKeyed } from '../../attempts/take-keyed.ts'
 import { readQueueLimits } from '../../concurrency/shared-limits.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
 import { MIN_PACKED } from '../../leases/pack-runs.ts'
-import type { Receipts } from '../../leases/receipts.sql.ts'
 import { recoverRemoteLeases } from '../../leases/recover.sql.ts'
 import type { Turns } from '../../ready/turn.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Loop, type Step } from '../../runtime/loop.ts'
-import type { Random } from '../../runtime/random.ts'
 import { readHeads } from '../../shards/pulse.sql.ts'
 import { UnknownOutcome } from '../../store/database.ts'
 import { type DefinedLease, type Startable, unlessRenewed } from '../startable.ts'
 import type { Poll } from './poll.ts'
 
 export interface PollLineDeps extends KeyedClaimDeps {
-  receipts: Receipts
-  random: Random
   logger: Logger
   turns: Turns
   startable: Startable
@@ -221,7 +217,7 @@ export class PollLine implements Taker, Step {
         )
       const limit = places.length
       const claimed = await (isShared
-        ? claimForSeveral(this.#deps, { ...common, places: asked })
+        ? claimShared(db, { ...common, places: asked })
         : claimRuns(db, { ...alone, limit }))
       return { claimed, mayBeMore: claimed.length >= limit }
     } catch (error) {
