@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { Execution } from './ledger.ts'
 
-type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
+export type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
 
 interface AttemptRow {
   run: string
@@ -18,7 +18,11 @@ const runOf = `job_id || '.' || (extract(epoch from nominal_at) * 1000)::bigint 
  * Looks at a schema after everything in it has finished, and at what handlers wrote down themselves, and says what is
  * wrong, in words. It shares no code with the engine.
  */
-export async function audit(query: Query, schema: string, executions: readonly Execution[]): Promise<string[]> {
+export async function audit(
+  query: Query,
+  schema: string,
+  executions: readonly Pick<Execution, 'job_id' | 'nominal_at' | 'attempt'>[],
+): Promise<string[]> {
   const wrong: string[] = []
   const attempts = await query<AttemptRow>(
     `select ${runOf}, number, outcome, failure_class, final from ${schema}.attempts`,
@@ -52,11 +56,23 @@ export async function audit(query: Query, schema: string, executions: readonly E
   return wrong
 }
 
-/** Every nominal time of a job that recurs each `stepMs`, from its first to its last one, has a run or is in one skip. */
-export async function auditRecurring(query: Query, schema: string, jobId: string, stepMs: number): Promise<string[]> {
+const TRIGGERED = 2
+
+/**
+ * Every nominal time of a job that recurs each `stepMs` has a run or is in one skip: from its first to its last one, or
+ * those of `bounds`, of which the end is left out. Runs that were triggered stand beside the schedule.
+ */
+export async function auditRecurring(
+  query: Query,
+  schema: string,
+  jobId: string,
+  stepMs: number,
+  bounds?: { startAt: number; endAt: number },
+): Promise<string[]> {
   const wrong: string[] = []
   const runs = await query<{ at: string }>(
-    `select distinct (extract(epoch from nominal_at) * 1000)::bigint as at from ${schema}.attempts where job_id = $1`,
+    `select distinct (extract(epoch from nominal_at) * 1000)::bigint as at
+     from ${schema}.attempts where job_id = $1 and cause <> ${TRIGGERED}`,
     [jobId],
   )
   const skips = await query<{ from: string; to: string }>(
@@ -69,7 +85,8 @@ export async function auditRecurring(query: Query, schema: string, jobId: string
   for (const { at } of runs) decide(Number(at), 'run')
   for (const { from, to } of skips) for (let at = Number(from); at < Number(to); at += stepMs) decide(at, 'skip')
   const times = [...decided.keys()].sort((a, b) => a - b)
-  const [first, last] = [times[0], times.at(-1)]
+  const first = bounds?.startAt ?? times[0]
+  const last = bounds === undefined ? times.at(-1) : bounds.endAt - stepMs
   if (first === undefined || last === undefined) return [`${jobId} never ran`]
   for (let at = first; at <= last; at += stepMs) {
     const how = decided.get(at) ?? []

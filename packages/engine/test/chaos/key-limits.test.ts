@@ -6,6 +6,7 @@ import { seededRandom } from '../../src/runtime/random.ts'
 import { createDatabase } from '../database.ts'
 import { BelfryNode, NodeDied, startNodes } from './fleet.ts'
 import { Ledger } from './ledger.ts'
+import { keysOverLimit, leasedRuns } from './over-limit.ts'
 
 /** The size that is proven by hand: 100,000 runs of 1,000 keys. */
 const isFull = process.env.BELFRY_CHAOS_KEYS === 'full'
@@ -18,23 +19,13 @@ const LEASE_MS = 2_000
 const seed = Number(process.env.BELFRY_CHAOS_SEED ?? 7)
 const retry = { maxAttempts: 100, backoff: { type: 'fixed', initial: '100ms' } }
 
-/** Whoever holds more than may be held, seen in one snapshot of the tables, by somebody who takes no part. */
-const LEASED = `select r.shard, r.limit_key from runs r where r.state = 1
-  union all
-  select u.shard, u.limit_key from receipts c
-  cross join lateral unnest(c.run_shards, c.job_ids, c.nominal_ats, c.limit_keys) as u (shard, job_id, nominal_at, limit_key)
-  where not exists (select from attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = u.nominal_at and a.number = 1)
-    and not exists (select from runs r where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = u.nominal_at)`
-const OVER = `select l.name, l.max_running, count(*)::int as leased from (${LEASED}) r join limits l on l.shard = r.shard and l.kind = 0 and l.key = r.limit_key
-  group by l.name, l.max_running having count(*) > l.max_running`
-
-async function observe(query: (text: string) => Promise<unknown[]>, isOver: () => boolean) {
+async function observe(query: (text: string) => Promise<unknown[]>, schema: string, isOver: () => boolean) {
   const seen: unknown[] = []
   let looks = 0
   let most = 0
   while (!isOver()) {
-    seen.push(...(await query(OVER)))
-    const [row] = (await query(`select count(*)::int as n from (${LEASED}) r`)) as { n: number }[]
+    seen.push(...(await query(keysOverLimit(schema))))
+    const [row] = (await query(`select count(*)::int as n from (${leasedRuns(schema)}) r`)) as { n: number }[]
     most = Math.max(most, row?.n ?? 0)
     looks++
     await pause(isFull ? 20 : 5)
@@ -64,6 +55,7 @@ test(
     let isOver = false
     const observed = observe(
       async (text) => (await watcher.query(text)).rows,
+      database.schema,
       () => isOver,
     )
 
