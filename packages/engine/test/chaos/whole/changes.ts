@@ -22,6 +22,7 @@ type Kind = 'labels' | 'move' | 'put' | 'pause' | 'trigger'
 const BEFORE_DUE_MS = { most: 2_000, least: -100 }
 const RECURRING_EVERY_MS = 250
 const MOST_PENDING = 500
+const PAUSED_MS = 1_500
 const RESUME_EVERY_MS = 400
 
 /** Changes jobs within the two seconds before they are due. */
@@ -33,6 +34,8 @@ export class Changes {
   readonly #random: Random
   readonly #pending = new Set<Promise<unknown>>()
   readonly #recurring: Ticking[] = []
+  /** Jobs of which a pause was not answered: a node that was stopped may do it when it wakes up. */
+  readonly #perhapsPaused = new Set<string>()
   #isOver = false
 
   constructor(api: Api, random: Random) {
@@ -65,6 +68,11 @@ export class Changes {
     }
     if (signal.aborted) this.#isOver = true
     await Promise.all(this.#pending)
+  }
+
+  /** Called once all processes are back: by then a pause that was not answered has been done or never will be. */
+  async resumeAll(): Promise<void> {
+    await Promise.all([...this.#perhapsPaused].map((jobId) => this.#resume(jobId)))
   }
 
   #begin(change: Promise<unknown>): void {
@@ -100,13 +108,14 @@ export class Changes {
     if (kind === 'pause') {
       const answer = await this.#api.call('POST', `${path}/pause`, {}, jobId)
       this.#count(kind, answer)
+      if (answer === null) this.#perhapsPaused.add(jobId)
       if (answer === null || wasDone(answer)) await this.#resume(jobId)
     }
   }
 
   /** A paused job is never left behind: it is asked to go on until a node has answered. */
   async #resume(jobId: string): Promise<void> {
-    await pause(this.#random.float() * 1_500)
+    await pause(this.#random.float() * PAUSED_MS)
     while (!this.#isOver) {
       const answer = await this.#api.call('POST', `/v1/jobs/${jobId}/resume`, {}, jobId)
       if (answer !== null && ![429, 503].includes(answer.status)) return

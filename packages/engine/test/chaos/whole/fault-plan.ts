@@ -36,7 +36,7 @@ export function planFaults(random: Random, durationMs: number): Fault[] {
       return names.length - up.length < MOST_DOWN[role as keyof typeof MEMBERS] ? up : []
     })
     const kind = random.float() < 0.6 ? 'kill' : 'stop'
-    // Most stops are about as long as a lease; the square root of chance would make them mostly long.
+    // Squared, so that most stops are about as long as a lease and few are very long.
     const stoppedMs = Math.round(STOPPED_MS.least + random.float() ** 2 * (STOPPED_MS.most - STOPPED_MS.least))
     const lastsMs = kind === 'kill' ? between(DOWN_MS) : stoppedMs
     const member = free[Math.floor(random.float() * free.length)]

@@ -9,6 +9,7 @@ export type Happened = Fault & { beganAt: number; overAt: number }
 /** Lets the planned faults happen; ends when the last process is back. */
 export class Faults {
   readonly happened: Happened[] = []
+  readonly slowStarts: string[] = []
   readonly #fleet: Fleet
   readonly #server: PostgresServer
 
@@ -40,7 +41,8 @@ export class Faults {
       else member.signal('SIGSTOP')
       await waitUntil(happened.beganAt + fault.lastsMs, signal)
       if (fault.kind === 'stop') member.signal('SIGCONT')
-      else if (!signal.aborted) await member.start()
+      else if (!signal.aborted && !(await member.start()))
+        this.slowStarts.push(`${member.name} was not ready a minute after its start: ${member.said}`)
     }
     happened.overAt = Date.now()
   }

@@ -66,7 +66,7 @@ export class Fleet {
 
   async #add(member: Member): Promise<void> {
     this.members.set(member.name, member)
-    await member.start()
+    if (!(await member.start())) throw new Error(`${member.name} does not start: ${member.said}`)
   }
 
   #node(name: string): Member {

@@ -18,6 +18,7 @@ const LOOK_EVERY_MS = 100
 const SAY_EVERY_MS = 10_000
 /** A node that starts while PostgreSQL is away may give up; it is started again. */
 const AWAY_MS = 15_000
+const WAKES_UP_MS = 2_000
 /** Recurring jobs end so long after the faults. */
 const TICKS_LONGER_MS = 12_000
 
@@ -39,6 +40,8 @@ export async function main(words: string[], build: string): Promise<number> {
     stopped.abort()
   }
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal)
+  // The reader of the output has gone, as in `npm run chaos | head`: the processes must still be ended.
+  process.stdout.on('error', () => stopped.abort())
   const server = new PostgresServer()
   const receiver = await Receiver.open()
   let fleet: Fleet | undefined
@@ -95,6 +98,9 @@ async function wreak({ server, receiver, fleet, options, signal }: Stage): Promi
     changes.run(until, signal),
     faults.run(planFaults(seededRandom(seed), durationMs), signal),
   ])
+  // A node that has just woken up does first what was sent to it while it was stopped.
+  await pause(WAKES_UP_MS)
+  await changes.resumeAll()
   const stuck = signal.aborted ? [] : await settle(server, signal)
   watch.stop()
   await watching
@@ -114,7 +120,9 @@ async function wreak({ server, receiver, fleet, options, signal }: Stage): Promi
     ...stuck,
     ...(await judge(query, evidence)),
     ...[...watch.over].map((text) => ({ kind: 'over limit', jobId: null, text }) as const),
-    ...[...api.odd, ...ownEnds(fleet, faults)].map((text) => ({ kind: 'odd', jobId: null, text }) as const),
+    ...[...api.odd, ...faults.slowStarts, ...ownEnds(fleet, faults)].map(
+      (text) => ({ kind: 'odd', jobId: null, text }) as const,
+    ),
   ]
   const counts = await countAll({ query, evidence, changes, looks: watch.looks })
   await report({ seed, findings, counts, sources: { query, calls: api.calls, ...evidence } })

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { scheduler } from 'node:timers/promises'
 import { pause } from '../../../src/runtime/pause.ts'
 
 export interface Launch {
@@ -28,6 +29,7 @@ export class Member {
   readonly ownEnds: OwnEnd[] = []
   readonly #launch: Launch
   readonly #onReady: (match: RegExpExecArray) => void
+  readonly #news = new EventEmitter()
   #child: ChildProcess | undefined
   #isWanted = false
   #said = ''
@@ -38,25 +40,35 @@ export class Member {
     this.#onReady = onReady
   }
 
-  /** Ends when the process has said that it works. */
-  async start(): Promise<void> {
+  /** Ends when the process has said that it works, or has been killed again; `false`: neither within a minute. */
+  async start(): Promise<boolean> {
     this.#isWanted = true
-    await Promise.race([
-      this.#spawn(),
-      pause(READY_MS).then(() => {
-        throw new Error(`${this.name} is not ready after ${READY_MS} ms: ${this.#said}`)
-      }),
-    ])
+    const deadline = new AbortController()
+    const settled = once(this.#news, 'settled', { signal: deadline.signal }).then(
+      () => true,
+      () => false,
+    )
+    this.#spawn()
+    const late = scheduler.wait(READY_MS, { signal: deadline.signal }).catch(() => {})
+    const isSettled = await Promise.race([settled, late.then(() => false)])
+    deadline.abort()
+    return isSettled
   }
 
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {
     this.#child?.kill(name)
   }
 
+  /** What the process wrote to stderr last. */
+  get said(): string {
+    return this.#said
+  }
+
   /** SIGKILL; the process stays away until `start`. */
   kill(): void {
     this.#isWanted = false
     this.#child?.kill('SIGKILL')
+    this.#news.emit('settled')
   }
 
   async ended(): Promise<void> {
@@ -64,22 +76,25 @@ export class Member {
     if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
 
-  #spawn(): Promise<void> {
+  #spawn(): void {
     const { words, environment, place } = this.#launch.command()
-    const child = spawn(process.execPath, words, { cwd: place, env: { PATH: '/usr/bin:/bin', ...environment } })
+    // A group of its own: an interrupt from the terminal is for the harness alone.
+    const child = spawn(process.execPath, words, {
+      cwd: place,
+      env: { PATH: '/usr/bin:/bin', ...environment },
+      detached: true,
+    })
     this.#child = child
     child.stdin.on('error', () => {})
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#said = (this.#said + text).slice(-2_000)
     })
     child.once('exit', (code, signal) => void this.#ended(child, String(signal ?? code)))
-    return new Promise((resolve) => {
-      createInterface({ input: child.stdout }).on('line', (line) => {
-        const match = this.#launch.ready.exec(line)
-        if (!match) return
-        this.#onReady(match)
-        resolve()
-      })
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const match = this.#launch.ready.exec(line)
+      if (!match) return
+      this.#onReady(match)
+      this.#news.emit('settled')
     })
   }
 
@@ -87,6 +102,6 @@ export class Member {
     if (!this.#isWanted || child !== this.#child) return
     this.ownEnds.push({ member: this.name, at: Date.now(), how: `${how}: ${this.#said}` })
     await pause(RESTART_MS)
-    if (this.#isWanted && this.ownEnds.length < MOST_RESTARTS) void this.#spawn()
+    if (this.#isWanted && this.ownEnds.length < MOST_RESTARTS) this.#spawn()
   }
 }

@@ -5,8 +5,8 @@ import { type Evidence, type Finding, SCHEMA } from './verdict.ts'
 
 type Counts = [what: string, count: number][]
 
-const MOST_FINDINGS = 40
-/** Of each kind of finding. */
+/** Of each kind. */
+const MOST_FINDINGS = 15
 const MOST_STORIES = 3
 
 interface Tables {
@@ -78,8 +78,10 @@ export async function report(from: {
   const byKind = byKindOf(findings)
   const summary = [...byKind].map(([kind, list]) => `${list.length} ${kind}`).join(', ')
   console.log(`chaos: FAILED with seed ${seed}: ${summary}`)
-  for (const { kind, text } of findings.slice(0, MOST_FINDINGS)) console.log(`  ${kind.padEnd(11)}${text}`)
-  if (findings.length > MOST_FINDINGS) console.log(`  … and ${findings.length - MOST_FINDINGS} more`)
+  for (const [kind, list] of byKind) {
+    for (const { text } of list.slice(0, MOST_FINDINGS)) console.log(`  ${kind.padEnd(11)}${text}`)
+    if (list.length > MOST_FINDINGS) console.log(`  ${kind.padEnd(11)}… and ${list.length - MOST_FINDINGS} more`)
+  }
   const jobs = new Set([...byKind.values()].flatMap((list) => firstJobs(list)))
   for (const jobId of jobs) console.log(`\n${await tell(jobId, sources)}`)
 }

@@ -17,6 +17,8 @@ interface Line {
 }
 
 const MOST_LINES = 120
+/** Of a long story the begin and, mostly, the end are shown. */
+const FIRST_LINES = 30
 /** Faults count as near from so long before the first line of a job to its last one. */
 const NEAR_MS = 5_000
 
@@ -45,9 +47,10 @@ export async function tell(jobId: string, sources: Sources): Promise<string> {
       ]
     })
   const lines = [...own, ...faults].sort((one, other) => one.at - other.at)
-  const shown = lines.slice(0, MOST_LINES).map(({ at, text }) => `    ${timeOf(at)}  ${text}`)
-  const more = lines.length > MOST_LINES ? [`    … and ${lines.length - MOST_LINES} lines more`] : []
-  return [`  ${jobId}`, ...shown, ...more].join('\n')
+  const shown = lines.map(({ at, text }) => `    ${timeOf(at)}  ${text}`)
+  const left = shown.length - MOST_LINES
+  if (left > 0) shown.splice(FIRST_LINES, left, `    … ${left} lines left out`)
+  return [`  ${jobId}`, ...shown].join('\n')
 }
 
 const timeOf = (at: number): string => (Number.isFinite(at) ? new Date(at).toISOString().slice(11, 23) : 'never       ')
