@@ -124,8 +124,6 @@ create table timers (
   nominal_at      timestamptz(3),
   decided_until   timestamptz(3),
   last_trigger_at timestamptz(3),
-  packed_nominal  timestamptz(3),
-  packed_by       bigint,
   schedule_id     bigint,
   job_id          uuid not null,
   version         integer not null,
@@ -403,28 +401,6 @@ create table circuits (
   primary key (tenant_id, origin)
 );
 
-create table receipts (
-  holder       bigint not null,
-  leased_at    timestamptz(3) not null,
-  lease_until  timestamptz(3) not null,
-  tenant_id    integer not null,
-  queue_id     integer not null,
-  one_off      boolean not null,
-  job_ids      uuid[] storage external not null,
-  nominal_ats  timestamptz(3)[] storage external not null,
-  due_ats      timestamptz(3)[] storage external not null,
-  job_versions integer[] storage external not null,
-  timeouts_ms  integer[] storage external not null,
-  run_shards   smallint[] storage external not null,
-  priorities   smallint[] storage external not null,
-  run_causes   smallint[] storage external not null,
-  limit_keys   bigint[] storage external,
-  primary key (holder, tenant_id, queue_id)
-) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200, autovacuum_vacuum_cost_delay=0);
-create index receipts_by_end on receipts (lease_until);
-alter table receipts enable row level security;
-create policy of_tenant on receipts for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
-
 create table workers (
   started_at  timestamptz(3) not null,
   seen_at     timestamptz(3) not null,
@@ -513,8 +489,6 @@ create table limits (
   name           text not null,
   paused_by      text,
   pause_reason   text,
-  packed_by      bigint[] not null default '{}'::bigint[],
-  packed_jobs    uuid[] not null default '{}'::uuid[],
   primary key (shard, kind, key)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 create index limits_by_tenant on limits (tenant_id, kind, name);
@@ -583,64 +557,6 @@ create table pauses (
 );
 alter table pauses enable row level security;
 create policy of_tenant on pauses for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
-
-create view held_slots with (security_invoker=true) as
- SELECT r.shard,
-    r.limit_key,
-    r.job_id,
-    r.nominal_at,
-    r.leased_at,
-    NULL::bigint AS packed_by
-   FROM runs r
-  WHERE r.state = 1 AND r.limit_key IS NOT NULL
-UNION ALL
- SELECT l.shard,
-    l.key AS limit_key,
-    u.job_id,
-    NULL::timestamp with time zone AS nominal_at,
-    c.leased_at,
-    u.holder AS packed_by
-   FROM limits l
-     CROSS JOIN LATERAL UNNEST(l.packed_by, l.packed_jobs) u(holder, job_id)
-     CROSS JOIN LATERAL ( SELECT c_1.leased_at
-           FROM receipts c_1
-          WHERE c_1.holder = u.holder
-         LIMIT 1) c
-  WHERE l.kind = 0 AND NOT (EXISTS ( SELECT
-           FROM attempts a
-          WHERE a.shard = l.shard AND a.job_id = u.job_id AND a.holder = u.holder AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1
-         OFFSET 0)) AND NOT (EXISTS ( SELECT
-           FROM runs r
-          WHERE r.shard = l.shard AND r.job_id = u.job_id AND r.holder = u.holder
-         OFFSET 0));
-
-create view packed_runs with (security_invoker=true) as
- SELECT u.shard,
-    u.job_id,
-    u.nominal_at,
-    u.due_at,
-    c.tenant_id,
-    c.queue_id,
-    u.job_version,
-    u.timeout_ms,
-    u.priority,
-    u.cause,
-    c.holder,
-    c.leased_at,
-    c.lease_until,
-    1::smallint AS state,
-    1 AS attempt,
-    0 AS failures,
-    c.job_ids AS among
-   FROM receipts c
-     CROSS JOIN LATERAL UNNEST(c.run_shards, c.job_ids, c.nominal_ats, c.due_ats, c.job_versions, c.timeouts_ms, c.priorities, c.run_causes) u(shard, job_id, nominal_at, due_at, job_version, timeout_ms, priority, cause)
-  WHERE NOT (EXISTS ( SELECT
-           FROM attempts a
-          WHERE a.shard = u.shard AND a.job_id = u.job_id AND a.nominal_at = u.nominal_at AND a.finished_at >= (c.leased_at - '1 day'::interval) AND a.number = 1
-         OFFSET 0)) AND NOT (EXISTS ( SELECT
-           FROM runs r
-          WHERE r.shard = u.shard AND r.job_id = u.job_id AND r.nominal_at = u.nominal_at
-         OFFSET 0));
 
 CREATE OR REPLACE FUNCTION create_job(definition jsonb)
  RETURNS uuid

@@ -1,8 +1,10 @@
 import { Deliverer, type DelivererDeps } from './dependencies/deliverer.ts'
+import type { Logger } from './runtime/logger.ts'
 import { Loop } from './runtime/loop.ts'
 import type { Wakeups } from './shards/wakeups.sql.ts'
 
 interface DependencySideDeps extends Omit<DelivererDeps, 'onNews' | 'onReady' | 'onCancel'> {
+  logger: Logger
   wakeups: Wakeups
 }
 

@@ -26,7 +26,6 @@ import { retakeUnique } from './intake/retake-unique.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
 import { KeySide } from './key-side.ts'
 import { Definitions } from './leases/definitions.sql.ts'
-import { Receipts } from './leases/receipts.sql.ts'
 import { Forecasts } from './lookup/forecasts.ts'
 import { PauseSide } from './pause-side.ts'
 import { PromoteAlone } from './promotion/promote-alone.ts'
@@ -104,7 +103,6 @@ export class Engine {
   readonly calendars: Calendars
   readonly schedules: Schedules
   readonly admin: Admin
-  readonly #receipts: Receipts
   readonly #notifier: Notifier
   readonly #stopping = new AbortController()
   readonly #loops: EngineLoops
@@ -133,10 +131,9 @@ export class Engine {
     db.onMissingPartition(() => this.partitioner.ensure())
     this.schedules = new Schedules(db.aside)
     this.calendars = new Calendars({ db, clock })
-    this.#receipts = new Receipts(db)
     const { schedules, calendars, registry } = this
     this.forecasts = new Forecasts({ clock, schedules, shards })
-    const known = { definitions: new Definitions(db), receipts: this.#receipts, schedules, calendars, registry }
+    const known = { definitions: new Definitions(db), schedules, calendars, registry }
     const claimers = () => [this.handlers, this.remote.calls]
     this.queueLimits = new QueueLimits({ clock, wakeups, claimers, sweepNext: () => this.pulse.sweepNext() })
     this.pauses = new PauseSide({ db, clock, wakeups, shards, random })
@@ -149,9 +146,8 @@ export class Engine {
     const onBlocked = (jobId: string) => this.blockedWaker.expects(jobId)
     const retakeUniqueKey = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
     this.dependencies = new DependencySide({
-      ...{ db, clock, random, logger, turns, wakeups, leaseMs, cancelGraceMs, stopping, onBlocked },
+      ...{ db, clock, logger, turns, wakeups, cancelGraceMs, onBlocked },
       retakeUnique: retakeUniqueKey,
-      direct: () => this.handlers,
     })
     const hooks = { ...this.dependencies.hooks, onBlocked }
     this.keys = new KeySide({ db, clock, logger, turns, wakeups, onGone })
@@ -334,7 +330,6 @@ export class Engine {
     tooLong.cancel()
     this.#stopping.abort()
     await this.#loops.stopLast()
-    await this.#receipts.discard().catch(() => {})
     this.#running = false
     await this.pulse.leave().catch(() => {})
     const message = this.wakeups.take()

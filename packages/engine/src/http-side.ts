@@ -6,7 +6,6 @@ import { httpDeps } from './executors/http/http-deps.ts'
 import { HttpExecutor, type HttpSettings } from './executors/http/http-executor.ts'
 import { OriginLimits } from './executors/http/origin-limits.ts'
 import type { Definitions } from './leases/definitions.sql.ts'
-import type { Receipts } from './leases/receipts.sql.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import type { Step } from './runtime/loop.ts'
@@ -27,7 +26,6 @@ interface HttpSideDeps {
   shards: number
   finisher: Finisher
   definitions: Definitions
-  receipts: Receipts
   wakeups: Wakeups
   stopping: AbortSignal
   paused: Paused

@@ -54,9 +54,8 @@ const LOCK = statement(
      where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key limit 1 for update skip locked) l`,
 )
 /**
- * To be sent after the keys are held: it sees what the last holder of each committed. Receipts list runs that have ended too: they
- * are looked up in history only where there would not be room for all that is wanted otherwise. Runs of paused queues keep
- * nobody waiting, nor do such that wait for another run of their job or for other jobs.
+ * To be sent after the keys are held: it sees what the last holder of each committed. Runs of paused queues keep nobody waiting, nor
+ * do such that wait for another run of their job or for other jobs.
  */
 const COUNT = statement(
   'count_leased_of_keys',
@@ -64,19 +63,12 @@ const COUNT = statement(
      select array(select q.id from belfry.queues q where q.paused_at is not null) as queue_ids,
        exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}) as has_limited
    )
-   select case when listed.count = 0 or leased.count + listed.count + k.wanted <= coalesce(k.max_running, 0) then leased.count + listed.count else (
-       select count(*) from (
-         select from belfry.held_slots h where /*shards h*/ h.shard = k.shard and h.limit_key = k.key limit coalesce(k.max_running, 0)) h) end::int,
-     leased.asked::int, limited.nominal_at, alive.nominal_at
-   from paused cross join unnest($1::smallint[], $2::bigint[], $3::int[], $4::int[]) with ordinality as k (shard, key, max_running, wanted, n)
+   select leased.count::int, leased.asked::int, limited.nominal_at, alive.nominal_at
+   from paused cross join unnest($1::smallint[], $2::bigint[], $3::int[]) with ordinality as k (shard, key, max_running, n)
    cross join lateral (
      select count(*) as count, count(*) filter (where l.cancel_requested) as asked from (
        select r.cancel_requested from belfry.runs r
        where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased} limit coalesce(k.max_running, 0)) l) leased
-   cross join lateral (
-     select cardinality(l.packed_by) as count from belfry.limits l
-     where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key and k.max_running is not null
-     union all select 0 limit 1) listed
    left join lateral (
      select r.nominal_at from belfry.runs r
      where paused.has_limited and /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.limited}
@@ -234,16 +226,11 @@ export interface CountedKey {
   oldest: Instant | null
 }
 
-/** In the order of the keys. Of `wanted` runs each: what is counted beyond them may have ended. */
-export async function countKeys(
-  tx: Queryable,
-  keys: readonly LockedKey[],
-  wanted: readonly number[],
-): Promise<CountedKey[]> {
+/** In the order of the keys. */
+export async function countKeys(tx: Queryable, keys: readonly LockedKey[]): Promise<CountedKey[]> {
   const rows = await tx.query<[number, number, Instant | null, Instant | null]>(COUNT, [
     ...refArrays(keys),
     keys.map(({ maxRunning }) => maxRunning),
-    wanted,
   ])
   return rows.map(([leased, asked, oldestLimited, oldest]) => ({ leased, asked, oldestLimited, oldest }))
 }

@@ -1,7 +1,6 @@
 import { admit, type HeldKey } from '../concurrency/admission.ts'
 import { isOnce } from '../job/states.ts'
 import { type Claimed, claimedOf } from '../leases/lease-picked.ts'
-import { unpackRunsOfKeys } from '../leases/receipts.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Transaction } from '../store/database.ts'
 import type { Level } from './claim.sql.ts'
@@ -127,8 +126,7 @@ async function decideAll(
   }
   if (held.size === 0) return decided
   const keys = [...held.values()]
-  const wanted = keys.map(({ key }) => byName.get(key)?.length ?? 0)
-  const counted = await countKeys(tx, keys, wanted)
+  const counted = await countKeys(tx, keys)
   const rated = keys.filter(({ rate }) => rate !== null).flatMap(({ key }) => byName.get(key) ?? [])
   const costs = rated.length === 0 ? new Map<string, number>() : await readCosts(tx, rated)
   const skip: PickedRun[] = []
@@ -152,14 +150,12 @@ async function decideAll(
     const mayHaveMissed = admission.limit.length > 0 && !key.isPaused
     if (admission.leavesRoom || mayHaveMissed) effects.toWake.push({ shard, key: name })
     if (admission.ask > 0) ask.push({ shard, key: name, count: admission.ask })
-    // Whoever counts in the statement that takes the row tells by it whether somebody came between.
-    if (admission.lease.length > 0 || admission.limit.length > 0 || key.usedAt < at.now - USED_STEP_MS)
+    if (admission.rateAt !== key.rateAt || key.usedAt < at.now - USED_STEP_MS)
       charge.push({ shard, key: name, rateAt: admission.rateAt })
   }
   if (charge.length > 0) await chargeKeys(tx, charge, at.now)
   if (skip.length > 0) effects.gone.push(...(await skipKeyed(tx, skip, at.now)))
   if (ask.length > 0) {
-    await unpackRunsOfKeys(tx, ask)
     const asked = await askOldest(tx, ask, at.now + effects.cancelGraceMs)
     effects.asked.push(...asked)
     leaveUnasked(decided, ask, asked, effects)
@@ -214,7 +210,7 @@ function claimedRowOf(
   row: KeyedRow,
   { queueId, now, leaseUntils }: { queueId: number; now: Instant; leaseUntils: ReadonlyMap<string, Instant> },
 ): Claimed {
-  const [limitKey, delivery, holder] = [row[14], row[15], row[16]]
+  const [limitKey, delivery, holder] = [row[13], row[14], row[15]]
   const leaseUntil = leaseUntils.get(holder) ?? now
   const claimed = claimedOf(row, { queueId, holder, now, leaseUntil, atMostOnce: isOnce(delivery) })
   claimed.lease.limitKey = limitKey

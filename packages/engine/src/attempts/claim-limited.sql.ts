@@ -4,7 +4,7 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Claim, forLevels, PICKED, pickLevel, pickLevels } from './claim.sql.ts'
 
-/** Of a queue whose limit the transaction holds. No receipts: what is counted are rows. */
+/** Of a queue whose limit the transaction holds. */
 const CLAIM = {
   at_least_once: statement(
     'claim_limited_at_least_once',
@@ -25,16 +25,11 @@ const CLAIM_LEVELS = {
     `${pickLevels('at_most_once', PICKED, 'limited')}, ${LEASE_PICKED}`,
   ),
 }
-/**
- * Live leases of a queue, none counted beyond the limit. Those in receipts were claimed before there was a limit. That the number
- * of a queue is positive lets the planner take `runs_leased_of_queue`.
- */
+/** Live leases of a queue, none counted beyond the limit. That the number of a queue is positive lets the planner take `runs_leased_of_queue`. */
 const COUNT = statement(
   'count_leased_of_queue',
-  `select (select count(*)::int from (
-       select from belfry.runs r where r.queue_id = $1 and r.queue_id > 0 and r.state = ${RUN_STATE.leased} limit $2) leased),
-     case when exists (select from belfry.receipts c where c.queue_id = $1) then (
-       select count(*)::int from (select from belfry.packed_runs p where p.queue_id = $1 limit $2) packed) else 0 end`,
+  `select count(*)::int from (
+     select from belfry.runs r where r.queue_id = $1 and r.queue_id > 0 and r.state = ${RUN_STATE.leased} limit $2) leased`,
 )
 
 /** The queue's limit is held by the transaction, and lets so many through. */
@@ -54,7 +49,6 @@ export async function claimFromLimited(tx: Queryable, claim: Claim): Promise<Cla
 }
 
 export async function countLeased(tx: Queryable, queueId: number, upTo: number): Promise<number> {
-  const [row] = await tx.query<[number, number]>(COUNT, [queueId, upTo])
-  const [rows, packed] = row as [number, number]
-  return rows + packed
+  const [row] = await tx.query<[number]>(COUNT, [queueId, upTo])
+  return row?.[0] ?? 0
 }

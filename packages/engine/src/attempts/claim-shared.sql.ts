@@ -87,7 +87,7 @@ async function share(
   )
   const leaseUntils = new Map(places.map((place) => [place.holder, place.leaseUntil]))
   return rows.map((row) => {
-    const holder = row[14]
+    const holder = row[13]
     const leaseUntil = leaseUntils.get(holder) ?? now
     return claimedOf(row, { queueId, holder, now, leaseUntil, atMostOnce: delivery === 'at_most_once' })
   })

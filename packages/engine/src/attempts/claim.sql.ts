@@ -1,22 +1,10 @@
 import { DELIVERY, KEYED, LIMIT_KIND, RUN_STATE } from '../job/states.ts'
-import {
-  type Claimed,
-  type ClaimedRow,
-  claimedInReceipt,
-  claimedOf,
-  DEADLINE,
-  IS_PACKABLE,
-  LEASE_PICKED,
-  type PackedRow,
-  packPicked,
-} from '../leases/lease-picked.ts'
-import { Receipt } from '../leases/receipt.ts'
+import { type Claimed, type ClaimedRow, claimedOf, DEADLINE, LEASE_PICKED } from '../leases/lease-picked.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
-export const PICKED = `r.ctid, ${DEADLINE} as deadline, ${IS_PACKABLE} as packable`
-const TAKE = { at_least_once: packPicked('before'), at_most_once: LEASE_PICKED }
+export const PICKED = `r.ctid, ${DEADLINE} as deadline`
 
 /**
  * Whoever does not hold the queue's limit takes nothing from a queue that has one, whatever its node knows: one look-up for the
@@ -66,21 +54,18 @@ export const pickLevels = (kind: keyof typeof IS_OF, columns: string, queue: key
 const CLAIM = {
   at_least_once: statement(
     'claim_at_least_once',
-    `${pickLevel('at_least_once', PICKED, 'unlimited')}, ${TAKE.at_least_once}`,
+    `${pickLevel('at_least_once', PICKED, 'unlimited')}, ${LEASE_PICKED}`,
   ),
-  at_most_once: statement(
-    'claim_at_most_once',
-    `${pickLevel('at_most_once', PICKED, 'unlimited')}, ${TAKE.at_most_once}`,
-  ),
+  at_most_once: statement('claim_at_most_once', `${pickLevel('at_most_once', PICKED, 'unlimited')}, ${LEASE_PICKED}`),
 }
 const CLAIM_LEVELS = {
   at_least_once: statement(
     'claim_levels_at_least_once',
-    `${pickLevels('at_least_once', PICKED, 'unlimited')}, ${TAKE.at_least_once}`,
+    `${pickLevels('at_least_once', PICKED, 'unlimited')}, ${LEASE_PICKED}`,
   ),
   at_most_once: statement(
     'claim_levels_at_most_once',
-    `${pickLevels('at_most_once', PICKED, 'unlimited')}, ${TAKE.at_most_once}`,
+    `${pickLevels('at_most_once', PICKED, 'unlimited')}, ${LEASE_PICKED}`,
   ),
 }
 
@@ -108,9 +93,7 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<Claimed[]>
   const statements = { one: CLAIM[delivery], several: CLAIM_LEVELS[delivery] }
   const asked = forLevels(levels, statements, [queueId, holder, now, leaseUntil], limit)
   const terms = { queueId, holder, now, leaseUntil, atMostOnce: delivery === 'at_most_once' }
-  if (terms.atMostOnce) return (await db.query<ClaimedRow>(...asked)).map((row) => claimedOf(row, terms))
-  const receipt = new Receipt(holder)
-  return (await db.query<PackedRow>(...asked)).map((row) => claimedInReceipt(row, terms, receipt))
+  return (await db.query<ClaimedRow>(...asked)).map((row) => claimedOf(row, terms))
 }
 
 /** One level is claimed from by the simpler statement. */

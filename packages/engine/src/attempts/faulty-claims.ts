@@ -16,7 +16,6 @@ const OF_VALUES = /^(22|23|P0)/
 export class FaultyClaims {
   readonly #deps: { clock: Clock; logger: Logger }
   readonly #keys = new Map<string, Instant>()
-  readonly #queues = new Map<number, Instant>()
 
   constructor(deps: { clock: Clock; logger: Logger }) {
     this.#deps = deps
@@ -30,25 +29,11 @@ export class FaultyClaims {
     return [...this.#keys.keys()]
   }
 
-  /** Whether all that has a key in this queue is to be decided on one by one. */
-  isSlow(queueId: number): boolean {
-    return (this.#queues.get(queueId) ?? Number.NEGATIVE_INFINITY) > this.#deps.clock.now()
-  }
-
   addKey(key: string, queueId: number, error: unknown): void {
     this.#deps.logger.error('runs of a key cannot be claimed: it is passed over for a minute', { key, queueId, error })
-    this.#put(this.#keys, key)
-  }
-
-  addQueue(queueId: number, error: unknown): void {
-    this.#deps.logger.error('runs with keys cannot be claimed at once: for a minute it is slower', { queueId, error })
-    this.#put(this.#queues, queueId)
-  }
-
-  #put<Name>(places: Map<Name, Instant>, name: Name): void {
-    const [oldest] = places.keys()
-    if (places.size >= MAX_ASIDE && oldest !== undefined) places.delete(oldest)
-    places.set(name, this.#deps.clock.now() + ASIDE_MS)
+    const [oldest] = this.#keys.keys()
+    if (this.#keys.size >= MAX_ASIDE && oldest !== undefined) this.#keys.delete(oldest)
+    this.#keys.set(key, this.#deps.clock.now() + ASIDE_MS)
   }
 }
 

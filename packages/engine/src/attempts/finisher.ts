@@ -1,6 +1,5 @@
 import { lookAtLeases } from '../leases/heartbeat.sql.ts'
-import { byLockOrder, type Fence, isPacked, type PackedLease, runKey } from '../leases/lease.ts'
-import type { Receipts } from '../leases/receipts.sql.ts'
+import { byLockOrder, type Fence, runKey } from '../leases/lease.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
@@ -18,7 +17,6 @@ import {
   lookAtAttempts,
   type Succeeded,
 } from './finish.sql.ts'
-import { finishPackedAnswered, finishPackedSucceeded, type Telling } from './finish-packed.sql.ts'
 
 export type FinishOutcome = 'ok' | 'lease_lost'
 
@@ -35,7 +33,6 @@ const LOCKED_PAUSE_MS = 20
 
 export interface FinisherDeps {
   db: Queryable
-  receipts: Receipts
   logger: Logger
   /** Makes the partition that a finish did not find. */
   ensurePartitions(): Promise<void>
@@ -137,38 +134,13 @@ export class Finisher {
     this.#aside.add(aside)
   }
 
-  /** Sends one batch; answers what is still open because its row or its receipt was locked. */
+  /** Sends one batch; answers what is still open because its row was locked. */
   async #once(batch: Pending[]): Promise<Pending[]> {
-    const { receipts } = this.#deps
-    const apart = batch.flatMap(({ finish }) => (needsRow(finish) ? finish.fence : []))
-    if (apart.length === 0) return this.#send(batch)
-    await receipts.makeRows(apart, 'leave')
-    const locked = batch.filter(({ finish }) => needsRow(finish))
-    const going = locked.length === 0 ? batch : batch.filter(({ finish }) => !needsRow(finish))
-    return going.length === 0 ? locked : [...locked, ...(await this.#send(going))]
-  }
-
-  async #send(batch: Pending[]): Promise<Pending[]> {
-    const { db, receipts } = this.#deps
-    const finishes = batch.map((pending) => pending.finish)
-    const packed = finishes.map((finish) => finish.fence).filter(isPacked)
-    for (const lease of packed) lease.packed.isEnding = true
-    let ended: number
-    try {
-      ended = await sendByKind(db, finishes, this.#deps.onTold)
-    } catch (error) {
-      doubt(packed)
-      throw error
-    }
-    if (ended === batch.length) {
-      for (const lease of packed) receipts.settled(lease.packed.receipt, 1)
-      for (const pending of batch) this.#ended(pending)
-      // What is left behind expires, and costs time until then.
-      if (receipts.areInTheWay) await receipts.discard().catch(() => {})
-      return []
-    }
-    doubt(packed)
-    return packed.length > 0 ? batch : this.#lookAt(batch)
+    const finishes = batch.map((pending) => pending.finish).sort((a, b) => byLockOrder(a.fence, b.fence))
+    const ended = await sendByKind(this.#deps.db, finishes, this.#deps.onTold)
+    if (ended < batch.length) return this.#lookAt(batch)
+    for (const pending of batch) this.#ended(pending)
+    return []
   }
 
   #ended({ finish, settle }: Pending): void {
@@ -215,30 +187,8 @@ export class Finisher {
   }
 }
 
-/** Only the two commonest ends are written from a receipt; the others change a row, and so does what is not sure to be new. */
-const needsRow = ({ kind, fence }: Finish): boolean =>
-  isPacked(fence) &&
-  ((kind !== 'succeeded' && kind !== 'answered') || fence.packed.receipt.isInDoubt || fence.packed.lifting !== null)
-
-/** Whether these ended from their receipts is not known: from now on they end as rows, of which a fence works once. */
-function doubt(packed: readonly PackedLease[]): void {
-  for (const lease of packed) lease.packed.receipt.isInDoubt = true
-}
-
-/** Answers how many have ended. First come those that others wait for: whoever tells them begins before the rest is written. */
-async function sendByKind(db: Queryable, finishes: Finish[], onTold: () => void): Promise<number> {
-  finishes.sort((a, b) => byLockOrder(a.fence, b.fence))
-  const awaited = finishes.filter(({ fence }) => isPacked(fence) && fence.packed.isAwaited)
-  const packed = finishes.filter(({ fence }) => isPacked(fence) && !fence.packed.isAwaited)
-  const rows = finishes.filter(({ fence }) => !isPacked(fence))
-  let ended = await sendPacked(db, awaited, 'andTell')
-  if (ended > 0) onTold()
-  ended += await sendRows(db, rows, onTold)
-  return ended + (await sendPacked(db, packed, 'quietly'))
-}
-
-async function sendRows(db: Queryable, finishes: readonly Finish[], onTold: () => void): Promise<number> {
-  if (finishes.length === 0) return 0
+/** Answers how many have ended. Items are in lock order. */
+async function sendByKind(db: Queryable, finishes: readonly Finish[], onTold: () => void): Promise<number> {
   let all = 0
   const add = ({ ended, told }: Ends) => {
     all += ended
@@ -255,13 +205,4 @@ async function sendRows(db: Queryable, finishes: readonly Finish[], onTold: () =
   if (ended.length > 0) add(await finishEnded(db, ended))
   if (goesOn.length > 0) all += await finishGoesOn(db, goesOn)
   return all
-}
-
-async function sendPacked(db: Queryable, finishes: readonly Finish[], telling: Telling): Promise<number> {
-  if (finishes.length === 0) return 0
-  const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
-  if (succeeded.length === finishes.length) return finishPackedSucceeded(db, succeeded, telling)
-  const answered = finishes.filter((finish): finish is Answered => finish.kind === 'answered')
-  const count = await finishPackedAnswered(db, answered, telling)
-  return succeeded.length === 0 ? count : count + (await finishPackedSucceeded(db, succeeded, telling))
 }

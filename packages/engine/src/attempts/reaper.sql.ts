@@ -2,7 +2,6 @@ import type { Definition } from '../job/definition.ts'
 import { retryDecision } from '../job/retry.ts'
 import { CAUSE, type FailureClass, isOnce, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
-import { unpackExpired } from '../leases/receipts.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
@@ -71,7 +70,6 @@ export class Reaper {
 
   /** Closes the expired leases of these shards, a bounded number at a time; answers how many. */
   async reap(shards: readonly number[], databaseNow: Instant): Promise<number> {
-    await unpackExpired(this.#deps.db, databaseNow)
     let closed = 0
     for (let i = 0; i < MAX_BATCHES; i++) {
       const { found, ended } = await this.#reapBatch(shards, databaseNow)

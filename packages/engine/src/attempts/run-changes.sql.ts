@@ -4,7 +4,6 @@ import { BelfryError } from '../errors.ts'
 import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
 import { OVERLAP, type Overlap, RUN_STATE } from '../job/states.ts'
-import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
@@ -86,7 +85,6 @@ export class RunChanges {
     const run = this.#parse(runId)
     const canceled = await db.transaction(async (tx) => {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
-      await unpackRunsOf(tx, run)
       const now = clock.now()
       const [owner] = await tx.query<[number, boolean]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
       const done = await cancelRuns(tx, run, { now, graceUntil: now + cancelGraceMs, leased: 'ask' })
@@ -118,7 +116,6 @@ export class RunChanges {
       await this.#deps.retakeUnique(tx, run.jobId)
       const timer = await lockTimer(tx, run.shard, run.jobId)
       const overlap = timer?.overlap ?? (await this.#overlapOf(tx, run))
-      await unpackRunsOf(tx, run)
       const [found] = await tx.query<LiveRow>(LIVE, [run.shard, run.jobId, run.nominalAt])
       const [live, same, queueOf, tenantOf, priorityOf] = found as LiveRow
       if (same > 0) throw new BelfryError('not_retryable', `run ${runId} is still alive`)

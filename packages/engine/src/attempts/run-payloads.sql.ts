@@ -26,7 +26,6 @@ const PURGE = statement(
      select p.shard, p.job_id, p.nominal_at from belfry.run_payloads p
      where p.nominal_at < to_timestamp($1::float8 / 1000)
        and not exists (select from belfry.runs r where r.shard = p.shard and r.job_id = p.job_id and r.nominal_at = p.nominal_at)
-       and not exists (select from belfry.receipts c where c.job_ids @> array[p.job_id])
        and not exists (select from belfry.dead_letters d where d.shard = p.shard and d.job_id = p.job_id and d.nominal_at = p.nominal_at)
      order by p.nominal_at limit ${PURGE_BATCH} for update skip locked
    )

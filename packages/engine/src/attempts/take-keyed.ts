@@ -1,8 +1,7 @@
 import type { Claimed } from '../leases/lease-picked.ts'
-import { type Transaction, UnknownOutcome } from '../store/database.ts'
+import type { Transaction } from '../store/database.ts'
 import { claimKeyed, type KeyedClaim, type KeyedEffects, MAX_ROUNDS, newEffects } from './claim-keyed.ts'
 import { claimLimited, type LimitedClaimDeps } from './claim-limited.ts'
-import { type ClaimedWithRoom, claimWithRoom } from './claim-with-room.sql.ts'
 import type { Taken } from './claimer.ts'
 import { type FaultyClaims, isFault } from './faulty-claims.ts'
 
@@ -13,43 +12,8 @@ export interface KeyedClaimDeps extends LimitedClaimDeps {
   onKeyedClaim(effects: KeyedEffects): void
 }
 
-/**
- * Claims runs that have a key. For one holder first those that there is plainly room for, in one statement; what that leaves is
- * decided in a transaction; of a queue that has a limit, in the one that holds that.
- */
+/** Claims runs that have a key. One key that cannot be claimed by stops no other: of what fails the first half is claimed, and so on, until it is the one. */
 export async function takeKeyed(deps: KeyedClaimDeps, claim: KeyedClaim): Promise<Taken> {
-  const { limited, faulty } = deps
-  const { queueId, places } = claim
-  if (limited.has(queueId) || !isForOne(claim) || faulty.isSlow(queueId)) return decideKeyed(deps, claim)
-  const { claimed, leavesSome } = await takeWithRoom(deps, claim)
-  if (!leavesSome) return { claimed, mayBeMore: claimed.length === places.length }
-  try {
-    const rest = await decideKeyed(deps, { ...claim, places: places.slice(claimed.length) })
-    return { ...rest, claimed: [...claimed, ...rest.claimed], isHeld: rest.isHeld === true && claimed.length === 0 }
-  } catch (error) {
-    // Whoever does not know what became of the rest asks for all that the holder has.
-    if (claimed.length === 0 || error instanceof UnknownOutcome) throw error
-    return { claimed, mayBeMore: true, reached: new Map() }
-  }
-}
-
-const isForOne = ({ places }: KeyedClaim): boolean =>
-  places.length > 0 && places.every(({ holder }) => holder === places[0]?.holder)
-
-async function takeWithRoom({ db, faulty }: KeyedClaimDeps, claim: KeyedClaim): Promise<ClaimedWithRoom> {
-  const { queueId, now, levels, places } = claim
-  const place = places[0] as { holder: string; leaseUntil: number }
-  try {
-    return await claimWithRoom(db, { queueId, now, levels, limit: places.length, ...place })
-  } catch (error) {
-    if (!isFault(error)) throw error
-    faulty.addQueue(queueId, error)
-    return { claimed: [], leavesSome: true }
-  }
-}
-
-/** One key that cannot be claimed by stops no other: of what fails the first half is claimed, and so on, until it is the one. */
-async function decideKeyed(deps: KeyedClaimDeps, claim: KeyedClaim): Promise<Taken> {
   const { faulty } = deps
   const looked = new Set<string>()
   try {

@@ -32,8 +32,7 @@ const LOOK = statement(
      from belfry.backfill_runs o where /*shards o*/ o.shard = b.shard and o.backfill_id = b.id and o.outcome is null) n
    left join lateral (
      select j.status, t.nominal_at as undecided_from, coalesce(t.overlap = ${OVERLAP.allow}, coalesce(j.definition ->> 'overlap', '${DEFAULT_OVERLAP}') = 'allow') as may_overlap,
-       exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0)
-         or exists (select from belfry.packed_runs p where p.among @> array[u.job_id] and p.job_id = u.job_id offset 0) as is_alive
+       exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0) as is_alive
      from belfry.jobs j left join belfry.timers t on t.shard = u.shard and t.job_id = u.job_id
      where /*shards j*/ j.shard = u.shard and j.id = u.job_id and (t.job_id is not null or j.status = ${JOB_STATUS.completed}) limit 1) j on true
    group by u.job_id`,

@@ -4,16 +4,13 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 /**
- * One snapshot over every place where a run leaves a trace: alive as a row or in a receipt, dead, ended on whatever day, or
+ * One snapshot over every place where a run leaves a trace: alive, dead, ended on whatever day, or
  * made by a backfill longer ago than history is kept. A run does not end before its nominal time, so older days are left out.
  */
 const TAKEN = statement(
   'taken_nominal_times',
   `select r.nominal_at from belfry.runs r
    where r.shard = $1 and r.job_id = $2 and r.nominal_at between to_timestamp($3::float8 / 1000) and to_timestamp($4::float8 / 1000)
-   union
-   select p.nominal_at from belfry.packed_runs p
-   where p.among @> array[$2::uuid] and p.job_id = $2 and p.nominal_at between to_timestamp($3::float8 / 1000) and to_timestamp($4::float8 / 1000)
    union
    select d.nominal_at from belfry.dead_letters d
    where d.shard = $1 and d.job_id = $2 and d.nominal_at between to_timestamp($3::float8 / 1000) and to_timestamp($4::float8 / 1000)

@@ -33,7 +33,7 @@ const SWEEP = statement(
        and (l.rate_count is null or (l.next_at <= ($4::float8 + ${AHEAD_MS}) * 1000 and l.used_at <= to_timestamp(($4::float8 + ${AHEAD_MS / 2}) / 1000)))
        and (l.max_running is null or l.max_running > (
          select count(*) from (
-           select from belfry.held_slots h where /*shards h*/ h.shard = s.shard and h.limit_key = v.key
+           select from belfry.runs r where /*shards r*/ r.shard = s.shard and r.limit_key = v.key and r.state = ${RUN_STATE.leased}
            limit l.max_running) c)) as is_free
      offset 0) i
    where i.is_free or v.n = $3::int`,

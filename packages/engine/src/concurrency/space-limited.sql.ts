@@ -1,7 +1,6 @@
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Database, Queryable } from '../store/database.ts'
-import { heldSlots } from '../store/held-slots.ts'
 import { statement } from '../store/statement.ts'
 import type { Rate } from './gcra.ts'
 import type { KeyRef } from './key-ref.ts'
@@ -15,7 +14,7 @@ const LOCK = statement(
    cross join lateral (
      select l.max_running, l.rate_count, l.rate_period_ms, l.rate_burst, l.rate_at, l.used_at, (
        select count(*) from (
-         ${heldSlots({ shard: 'k.shard', key: 'k.key', now: '$3' })}
+         select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased}
          limit coalesce(l.max_running, 0)) c) as leased
      from belfry.limits l
      where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key and l.rate_count is not null and l.paused_at is null

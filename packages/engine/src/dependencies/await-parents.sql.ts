@@ -1,6 +1,5 @@
 import { createdAtOf, shardOfJob } from '../job/ids.ts'
 import { OUTCOME } from '../job/states.ts'
-import { unpackRunsOfMany } from '../leases/receipts.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { ArrayValues } from '../store/arrays.ts'
@@ -89,11 +88,6 @@ export async function awaitParents(
   const marked = new Set((await held<[string]>(tx, HOLD_TIMERS, MARK_TIMERS, all)).flat())
   await markRuns(tx, all, marked)
   let left = oneOffs.filter((jobId) => !marked.has(jobId)).sort(byPlace)
-  const packed = [...left, ...recurring]
-  const wasPacked = packed.length > 0 && (await unpackRunsOfMany(tx, packed))
-  // Of recurring jobs in any case: somebody else may have taken the receipt apart after the rows were looked at.
-  await markRuns(tx, (wasPacked ? packed : [...recurring]).sort(byPlace), marked)
-  left = left.filter((jobId) => !marked.has(jobId))
   if (left.length === 0) return { ends: [], forgotten: [] }
   const letters = await held<[string, Instant, number]>(tx, HOLD_LETTERS, MARK_LETTERS, left)
   const ends = letters.map(([jobId, nominalAt, number]): End => ({ jobId, nominalAt, number, outcome: OUTCOME.failed }))

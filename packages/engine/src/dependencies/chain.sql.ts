@@ -5,7 +5,6 @@ import { statement } from '../store/statement.ts'
 
 /**
  * Where the parents of a job are with a nominal time: whether their run of it is alive, whether it comes next, and how it ended.
- * Runs of recurring jobs that somebody follows never stand in a receipt.
  */
 const PARENTS = statement(
   'look_at_parents_of_chain',

@@ -1,22 +1,33 @@
 import { CHILD_KIND, meaningOf, ON_PARENT_FAILURE } from '../job/after.ts'
 import { shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME } from '../job/states.ts'
+import type { Turns } from '../ready/turn.ts'
+import type { MadeReady } from '../ready/wake-waiting.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type Counts, countInBatches, countOf, noCounts } from './batches.sql.ts'
-import { type Child, type EndedChild, endChildren, lockCanceled, lookAtChildren } from './children.sql.ts'
+import {
+  type Child,
+  type EndedChild,
+  endChildren,
+  lockCanceled,
+  lookAtChildren,
+  releaseChildren,
+} from './children.sql.ts'
 import { EDGE_STATE, markEdges } from './edges.sql.ts'
 import { forgetTold } from './forget-told.sql.ts'
 import { type HeldChild, type HeldEdge, holdChildren } from './hold-children.sql.ts'
 import { type Behind, type End, type HeldEnd, lockEndsOfOneOffs, OPENED } from './outbox.sql.ts'
-import type { Release, Released } from './release.ts'
 import { type ReopenDeps, reopenFurther } from './reopen-children.ts'
 
 export interface DeliverDeps extends ReopenDeps {
   db: Database
+  turns: Turns
 }
 
-export interface Delivered extends Released {
+export interface Delivered {
+  /** Children that wait for nobody any more. */
+  ready: MadeReady[]
   /** Of how many ends everybody was told. */
   ends: number
   /** There is more to deliver: ends of children, or edges that did not fit. */
@@ -29,8 +40,6 @@ export interface Delivered extends Released {
 
 interface DeliverTerms {
   now: Instant
-  /** What becomes of children that wait for nobody any more. */
-  release: Release
   limit: number
   behind?: Behind
   /** What to do with runs that were opened again and whose children are not: `leave` them for another time. */
@@ -64,7 +73,7 @@ interface Plan {
  */
 export function deliver(
   deps: DeliverDeps,
-  { now, limit, release, behind = null, opened: whatToDo = 'open' }: DeliverTerms,
+  { now, limit, behind = null, opened: whatToDo = 'open' }: DeliverTerms,
 ): Promise<Delivered> {
   return deps.db.transaction(async (tx) => {
     const all = await lockEndsOfOneOffs(tx, limit, behind)
@@ -75,9 +84,9 @@ export function deliver(
     if (opened.length > 0 && whatToDo === 'open') {
       // Alone, and the ends beside them the next time: what is opened here may be told of those.
       await reopenFurther(tx, opened, deps, now)
-      return { ends: opened.length, ...NOBODY, hasMore: true, wasHeld: false, behind }
+      return { ends: opened.length, ready: [], hasMore: true, wasHeld: false, behind }
     }
-    if (ends.length === 0) return { ends: 0, ...NOBODY, hasMore, wasHeld: false, behind: last }
+    if (ends.length === 0) return { ends: 0, ready: [], hasMore, wasHeld: false, behind: last }
     const edges = await holdChildren(tx, [...new Set(ends.map(({ jobId }) => jobId))], MAX_EDGES)
     const { locked, missing } = childrenOf(edges)
     const elsewhere = missing.length === 0 ? NONE : await lookAtChildren(tx, missing)
@@ -88,11 +97,10 @@ export function deliver(
     )
     const isWhole = edges.length < MAX_EDGES
     const done = isWhole ? ends.filter(({ jobId }) => !open.has(jobId)) : []
-    const told = await carryOut(tx, made.plan, { locked, done, release, now })
+    const told = await carryOut(tx, deps, made.plan, { locked, done, now })
     return {
       ends: done.length,
       ready: told.ready,
-      leases: told.leases,
       hasMore: hasMore || told.ends > 0 || !isWhole,
       wasHeld: open.size > 0,
       behind: isWhole ? last : null,
@@ -101,7 +109,6 @@ export function deliver(
 }
 
 const NONE: ReadonlySet<string> = new Set()
-const NOBODY: Released = { ready: [], leases: [] }
 
 async function plan(
   tx: Transaction,
@@ -177,14 +184,10 @@ const VERBS: Readonly<Record<string, string>> = {
 
 async function carryOut(
   tx: Transaction,
+  { turns }: DeliverDeps,
   { gone, broken, canceled, counted, ended, freed }: Plan,
-  {
-    locked,
-    done,
-    release,
-    now,
-  }: Pick<Children, 'locked'> & { done: readonly HeldEnd[]; release: Release; now: Instant },
-): Promise<Released & { ends: number }> {
+  { locked, done, now }: Pick<Children, 'locked'> & { done: readonly HeldEnd[]; now: Instant },
+): Promise<{ ready: MadeReady[]; ends: number }> {
   const isOver = ({ outcome }: { outcome: number }) => outcome === OUTCOME.succeeded
   await markEdges(tx, broken, EDGE_STATE.broken)
   await markEdges(tx, canceled, EDGE_STATE.canceled)
@@ -199,13 +202,12 @@ async function carryOut(
   for (const child of ended.keys()) freed.delete(child)
   const edges = [...gone, ...counted.filter(isOver).map(({ edge }) => edge)]
   const free = await forgetTold(tx, { edges, ends: done, going: freed })
-  // Whoever else counts in a batch is waited for: before anything is leased.
   ends += await countInBatches(tx, countsOf(counted), now)
-  const released = await release.letGo(
-    tx,
-    free.map((jobId) => ({ jobId, ...(locked.get(jobId) as HeldChild) })),
-  )
-  return { ...released, ends }
+  const going = free.map((jobId) => {
+    const child = locked.get(jobId) as HeldChild
+    return { jobId, place: child.place, turn: turns.next(now, child) }
+  })
+  return { ready: await releaseChildren(tx, going, now), ends }
 }
 
 interface Children {

@@ -1,16 +1,10 @@
 import { BelfryError } from '../errors.ts'
-import { newHolder } from '../leases/holder.ts'
-import { recoverLeases } from '../leases/recover.sql.ts'
 import type { MadeReady } from '../ready/wake-waiting.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
-import type { Random } from '../runtime/random.ts'
-import { UnknownOutcome } from '../store/database.ts'
 import { type DeliverDeps, deliver } from './deliver.ts'
 import { type ChainDeps, deliverChain } from './deliver-chain.ts'
 import { type Behind, hasEndsOfRecurring } from './outbox.sql.ts'
-import { type Direct, Release } from './release.ts'
 
 export interface DelivererDeps extends DeliverDeps, ChainDeps {
   clock: Clock
@@ -18,12 +12,6 @@ export interface DelivererDeps extends DeliverDeps, ChainDeps {
   onNews(): void
   onReady(run: MadeReady): void
   onCancel(jobId: string, nominalAt: number): void
-  /** They are made after this. */
-  direct(): Direct
-  random: Random
-  logger: Logger
-  leaseMs: number
-  stopping: AbortSignal
 }
 
 /** So many that a statement is worth its while, and so few that the first children are at work while the next are told. */
@@ -86,26 +74,13 @@ export class Deliverer implements Step {
   }
 
   async #deliverOneOffs() {
-    const { clock, random, stopping, onReady } = this.#deps
-    const direct = this.#deps.direct()
+    const { clock, onReady } = this.#deps
     const now = clock.now()
     const opened = now >= this.#opensAt ? 'open' : 'leave'
-    const release = new Release({ ...this.#deps, direct }, newHolder(random))
-    try {
-      const delivered = await deliver(this.#deps, { now, limit: BATCH, release, behind: this.#oneOffsBehind, opened })
-      this.#oneOffsBehind = delivered.behind
-      for (const run of delivered.ready) onReady(run)
-      if (delivered.leases.length > 0) await direct.deliver(delivered.leases)
-      return delivered
-    } catch (error) {
-      if (error instanceof UnknownOutcome && release.hasReserved)
-        await direct.deliver(
-          await recoverLeases(this.#deps, { holder: release.holder, backendPid: error.backendPid }, stopping),
-        )
-      throw error
-    } finally {
-      release.unreserve()
-    }
+    const delivered = await deliver(this.#deps, { now, limit: BATCH, behind: this.#oneOffsBehind, opened })
+    this.#oneOffsBehind = delivered.behind
+    for (const run of delivered.ready) onReady(run)
+    return delivered
   }
 
   async #deliverChains() {

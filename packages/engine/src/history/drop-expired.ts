@@ -5,7 +5,6 @@ import { DAY_MS } from '../schedule/duration.ts'
 import type { Database } from '../store/database.ts'
 import { dropPartition, type Rescue } from './drop-partition.ts'
 import { listPartitions } from './list-partitions.sql.ts'
-import { oldestReceipt } from './oldest-receipt.sql.ts'
 import { type Partition, partitionName } from './partition.ts'
 import { keepReferred, timersReferringTo } from './referred-specs.sql.ts'
 
@@ -46,8 +45,7 @@ export async function dropExpired({
   retentionDays = DEFAULT_RETENTION_DAYS,
 }: DropExpiredDeps): Promise<DroppedExpired> {
   invariant(retentionDays >= 1, `history cannot be kept for ${retentionDays} days`)
-  // All nodes may have been away for longer than history is kept: what they had claimed is looked up in it.
-  const oldestKept = Math.min(clock.now() - retentionDays * DAY_MS, (await oldestReceipt(db)) - DAY_MS)
+  const oldestKept = clock.now() - retentionDays * DAY_MS
   const expired = (await listPartitions(db, db.schema))
     .filter(({ day }) => day + DAY_MS <= oldestKept)
     .sort((a, b) => a.day - b.day)

@@ -55,7 +55,6 @@ export async function keepReferred(
      from (
        select u.shard, u.job_id from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
        union ${referring('runs')}
-       union select p.shard, p.job_id from ${tableIn(schema, 'packed_runs')} p where p.job_id >= $3::uuid and p.job_id < $4::uuid
        union ${referring('dead_letters')}
        union select e.child_shard, e.child from ${tableIn(schema, 'edges')} e where e.child >= $3::uuid and e.child < $4::uuid and e.tenant_id > 0 and e.kind = 0
      ) u cross join lateral (

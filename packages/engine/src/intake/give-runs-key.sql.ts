@@ -1,5 +1,4 @@
 import { KEYED } from '../job/states.ts'
-import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -16,11 +15,10 @@ const GIVE_DEAD = statement(
 
 /**
  * A job got a limit: the runs that it has count by it from now on, also those at work. The transaction holds the job's timer, so
- * none is born meanwhile. Rows first, which waits for claims that are under way: what those put into receipts is found then.
+ * none is born meanwhile; a claim that is under way is waited for.
  */
 export async function giveRunsKey(tx: Queryable, job: { shard: number; jobId: string }, key: string): Promise<void> {
   const values = [job.shard, job.jobId, key]
   await tx.execute(GIVE, values)
-  if (await unpackRunsOf(tx, job)) await tx.execute(GIVE, values)
   await tx.execute(GIVE_DEAD, values)
 }

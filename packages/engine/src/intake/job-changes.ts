@@ -6,7 +6,6 @@ import { BelfryError } from '../errors.ts'
 import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
 import { CAUSE, OVERLAP } from '../job/states.ts'
-import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/decide-job.sql.ts'
 import { dueOf } from '../promotion/due.ts'
 import { meetLive } from '../promotion/meet-live.sql.ts'
@@ -371,7 +370,6 @@ export class JobChanges {
       let timer = await lockTimer(tx, shardOfJob(id), id)
       const job = await lockJob(tx, id)
       if (!job) throw noSuchJob(id)
-      await unpackRunsOf(tx, job)
       const now = clock.now()
       if (pending === 'decide' && timer && job.status === JOB_STATUS.active) {
         const decided = await decideJob(tx, this.#deps, timer, now, 'nominal')

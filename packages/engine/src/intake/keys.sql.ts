@@ -35,8 +35,7 @@ const TAKE_OVER = statement(
    where k.shard = $1 and k.tenant_id = $2 and k.kind = ${KEY_KIND.name} and k.key = $3 and k.job_id = $4
      and not exists (select from belfry.jobs j where j.shard = $6 and j.id = $4 and j.status < 2)
      and not exists (select from belfry.timers t where t.shard = $6 and t.job_id = $4)
-     and not exists (select from belfry.runs r where r.shard = $6 and r.job_id = $4)
-     and not exists (select from belfry.packed_runs p where p.among @> array[$4::uuid] and p.job_id = $4)`,
+     and not exists (select from belfry.runs r where r.shard = $6 and r.job_id = $4)`,
 )
 const POINT = statement(
   'point_keys',

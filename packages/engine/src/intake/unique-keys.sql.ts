@@ -6,15 +6,14 @@ import { statement } from '../store/statement.ts'
 import { KEY_KIND, type Key } from './keys.sql.ts'
 
 /**
- * Whether a job has a run or a future that has not started, and a run that has. One that is leased may stand in a receipt. `offset 0`
+ * Whether a job has a run or a future that has not started, and a run that has. `offset 0`
  * keeps the planner from reading a whole table once instead of looking up one job after the other.
  */
 const isQueued = (shard: string, jobId: string): string =>
   `(exists (select from belfry.timers t where t.shard = ${shard} and t.job_id = ${jobId} offset 0)
       or exists (select from belfry.runs r where r.shard = ${shard} and r.job_id = ${jobId} and r.attempt = 0 and r.state <> ${RUN_STATE.leased} offset 0))`
 const isActive = (shard: string, jobId: string): string =>
-  `(exists (select from belfry.runs r where r.shard = ${shard} and r.job_id = ${jobId} and (r.attempt > 0 or r.state = ${RUN_STATE.leased}) offset 0)
-      or exists (select from belfry.packed_runs p where p.among @> array[${jobId}] and p.job_id = ${jobId} offset 0))`
+  `exists (select from belfry.runs r where r.shard = ${shard} and r.job_id = ${jobId} and (r.attempt > 0 or r.state = ${RUN_STATE.leased}) offset 0)`
 
 const LIVING = statement(
   'living_jobs',

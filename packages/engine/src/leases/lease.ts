@@ -1,5 +1,4 @@
 import type { Instant } from '../runtime/clock.ts'
-import type { Packed } from './receipt.ts'
 
 /** The fence of one attempt: every write for it names all of this, and changes nothing if it is not the live lease. */
 export interface Fence {
@@ -8,8 +7,6 @@ export interface Fence {
   nominalAt: Instant
   attempt: number
   holder: string
-  /** Set: the claim's receipt stands for the run's row. */
-  packed?: Packed | null
   /** Where it is known: the queue may have a limit. */
   queueId?: number
   /** Where it is known: the limit of which the run holds a slot, that others may wait for. */
@@ -60,8 +57,3 @@ export const runKey = ({ jobId, nominalAt }: Pick<Placed, 'jobId' | 'nominalAt'>
 
 /** A lease that is known to be lost. */
 export const LOST: Instant = 0
-
-/** A lease whose run has no row: it is found in its receipt alone. */
-export type PackedLease = Lease & { packed: Packed }
-
-export const isPacked = (fence: Fence): fence is PackedLease => fence.packed?.receipt.isOpen === true

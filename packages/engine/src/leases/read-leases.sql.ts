@@ -1,10 +1,9 @@
 import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { Database, Queryable } from '../store/database.ts'
+import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { fenceArrays } from './heartbeat.sql.ts'
 import type { Fence, Lease } from './lease.ts'
-import { unpackRunsOfHolders } from './receipts.sql.ts'
 
 const READ = statement(
   'read_leases',
@@ -23,24 +22,11 @@ type Row = [
   ...[cause: number, limitKey: string | null],
 ]
 
-/**
- * What the tables say about leases that another process took, by run; those that are not live are left out. Runs that stand in
- * a receipt become rows: only who wrote it may end them from there.
- */
-export async function readLeases(db: Database, fences: readonly Fence[]): Promise<Map<string, Lease>> {
-  const found = await readRows(db, fences)
-  const missing = fences.filter((fence) => !found.has(leaseKey(fence)))
-  if (missing.length === 0) return found
-  await unpackRunsOfHolders(db, [...new Set(missing.map((fence) => fence.holder))])
-  // Also if there was no receipt: somebody may just have taken it apart.
-  for (const [key, lease] of await readRows(db, missing)) found.set(key, lease)
-  return found
-}
-
 export const leaseKey = ({ jobId, nominalAt, attempt }: Pick<Fence, 'jobId' | 'nominalAt' | 'attempt'>): string =>
   `${jobId}.${nominalAt}.${attempt}`
 
-async function readRows(db: Queryable, fences: readonly Fence[]): Promise<Map<string, Lease>> {
+/** What the tables say about leases that another process took, by run; those that are not live are left out. */
+export async function readLeases(db: Queryable, fences: readonly Fence[]): Promise<Map<string, Lease>> {
   const byKey = new Map(fences.map((fence) => [leaseKey(fence), fence]))
   const found = new Map<string, Lease>()
   for (const row of await db.query<Row>(READ, fenceArrays(fences))) {

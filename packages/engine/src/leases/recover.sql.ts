@@ -5,7 +5,6 @@ import { pause } from '../runtime/pause.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Lease } from './lease.ts'
-import { unpackHolders, unpackRunsOfHolders } from './receipts.sql.ts'
 
 const TERMINATE = statement(
   'terminate_backend',
@@ -29,9 +28,7 @@ const REPEATED = statement(
   'holders_with_leases',
   `select u.holder from unnest($1::bigint[]) as u (holder) cross join lateral (
      select from belfry.runs r
-     where r.holder = u.holder and r.holder < 0 and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1) held
-   union all
-   select c.holder from belfry.receipts c where c.holder = any ($1::bigint[]) and c.leased_at is distinct from to_timestamp($2::float8 / 1000)`,
+     where r.holder = u.holder and r.holder < 0 and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1) held`,
 )
 
 type Row = [
@@ -69,10 +66,9 @@ export function recoverLeases(
   lost: { holder: string; backendPid: number },
   signal: AbortSignal,
 ): Promise<Lease[]> {
-  return whenGone(deps, lost.backendPid, signal, async () => {
-    await unpackHolders(deps.db, [lost.holder])
-    return (await deps.db.query<Row>(LEASES_OF, [lost.holder])).map((row) => leaseOf(row, lost.holder))
-  })
+  return whenGone(deps, lost.backendPid, signal, async () =>
+    (await deps.db.query<Row>(LEASES_OF, [lost.holder])).map((row) => leaseOf(row, lost.holder)),
+  )
 }
 
 /** The same for a statement that leased for several remote calls. */
@@ -84,9 +80,8 @@ export function recoverRemoteLeases(
   return whenGone(deps, lost.backendPid, signal, () => leasesOfCalls(deps.db, lost.holders))
 }
 
-/** What these remote calls hold, as rows. */
-export async function leasesOfCalls(db: Database, holders: readonly string[]): Promise<Lease[]> {
-  await unpackRunsOfHolders(db, holders)
+/** What these remote calls hold. */
+export async function leasesOfCalls(db: Queryable, holders: readonly string[]): Promise<Lease[]> {
   const rows = await db.query<[...Row, string]>(REMOTE_LEASES_OF, [holders])
   return rows.map((row) => leaseOf(row.slice(0, -1) as Row, row.at(-1) as string))
 }

@@ -12,7 +12,6 @@ const JOB_BELONGS = statement(
 const RUN_BELONGS = statement(
   'run_belongs_to_tenant',
   `select exists (select from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($4::float8 / 1000) and r.tenant_id = $3)
-     or exists (select from belfry.receipts c where c.job_ids @> array[$2::uuid] and c.tenant_id = $3)
      or exists (select from belfry.dead_letters d where d.shard = $1 and d.job_id = $2 and d.nominal_at = to_timestamp($4::float8 / 1000) and d.tenant_id = $3)
      or exists (select from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($4::float8 / 1000) and a.tenant_id = $3)`,
 )

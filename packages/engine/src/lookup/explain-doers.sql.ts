@@ -19,8 +19,6 @@ const ALIVE_THEN = statement(
        (select r.nominal_at from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at < to_timestamp(u.at / 1000)
         order by r.nominal_at desc limit 1)
        union all
-       select p.nominal_at from belfry.packed_runs p where p.among @> array[$2::uuid] and p.job_id = $2 and p.nominal_at < to_timestamp(u.at / 1000)
-       union all
        (select a.nominal_at from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at < to_timestamp(u.at / 1000)
           and a.finished_at >= to_timestamp(u.decided_at / 1000)
         order by a.nominal_at desc limit 1)

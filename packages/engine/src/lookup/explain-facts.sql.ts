@@ -56,22 +56,15 @@ const FACTS = statement(
      (select count(*)::int from (select from belfry.job_changes c where ${OF_JOB} and c.changed_at ${INSIDE} and c.action = 'update' limit ${MAX_UPDATES}) u),
      ${list(
        `${ms('x.nominal_at')}, ${ms('x.due_at')}, x.state, x.attempt, x.failures, x.cause, x.cancel_requested, ${ms('x.leased_at')}, x.queue_id, x.turn, x.queue`,
-       `select r.*, (select q.name from belfry.queues q where q.id = r.queue_id) as queue from (
-          (select r.nominal_at, r.due_at, r.state, r.attempt, r.failures, r.cause, r.cancel_requested, r.leased_at, r.queue_id, r.turn
-           from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at ${INSIDE} and r.nominal_at ${OUTSIDE}
-           order by r.nominal_at limit ${MAX_ROWS})
-          union all
-          select p.nominal_at, p.due_at, p.state, p.attempt, p.failures, p.cause, false, p.leased_at, p.queue_id, 0
-          from belfry.packed_runs p where p.among @> array[$2::uuid] and p.job_id = $2 and p.nominal_at ${INSIDE} and p.nominal_at ${OUTSIDE}
-        ) r order by r.nominal_at`,
+       `select r.nominal_at, r.due_at, r.state, r.attempt, r.failures, r.cause, r.cancel_requested, r.leased_at, r.queue_id, r.turn,
+          (select q.name from belfry.queues q where q.id = r.queue_id) as queue
+        from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at ${INSIDE} and r.nominal_at ${OUTSIDE}
+        order by r.nominal_at limit ${MAX_ROWS}`,
      )},
      ${list(
        `${ms('x.nominal_at')}, x.state`,
-       `(select r.nominal_at, r.state from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked}
-          order by r.nominal_at limit ${MAX_ALIVE})
-        union all
-        select p.nominal_at, p.state from belfry.packed_runs p where p.among @> array[$2::uuid] and p.job_id = $2
-        limit ${MAX_ALIVE}`,
+       `select r.nominal_at, r.state from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked}
+        order by r.nominal_at limit ${MAX_ALIVE}`,
      )},
      ${list(
        `${ms('x.nominal_at')}, x.number, x.counted, x.final, x.outcome, x.failure_class, x.error, x.status_code, x.holder::text, ${ms('x.due_at')},

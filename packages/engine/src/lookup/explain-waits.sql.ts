@@ -34,7 +34,6 @@ const READY = statement(
      q.paused_at, q.pause_reason, coalesce(q.paused_by, done.actor),
      (select max(l.leased_at) from latest l where l.queue_id = $2),
      exists (select from belfry.runs r where r.queue_id = $2 and r.queue_id > 0 and r.state = ${RUN_STATE.leased})
-       or exists (select from belfry.packed_runs p where p.queue_id = $2)
    from belfry.queues q left join lateral (
      select c.actor from belfry.job_changes c
      where q.paused_at is not null and c.tenant_id = $1 and c.subject = ${SUBJECT.queue} and c.subject_id = q.name and c.action = 'pause'

@@ -20,7 +20,7 @@ const MAX_ATTEMPTS = 1_000
 
 /**
  * One statement over all places of a run, so one snapshot: the timer that it will come from, `runs`, `dead_letters`, each
- * by primary key, the receipts that list its job, and `attempts` by `attempts_by_run`, one row of the answer for each. A run cannot end before its nominal
+ * by primary key, and `attempts` by `attempts_by_run`, one row of the answer for each. A run cannot end before its nominal
  * time, so older days are left out; only a one-off can, when it is canceled while it waits, so for those the days since
  * its creation are read.
  */
@@ -42,9 +42,6 @@ const GET = statement(
        select 0 as rank, r.tenant_id, r.queue_id, r.state, false as is_dead, r.due_at, r.attempt, r.failures, r.cause, r.job_version, r.cancel_requested,
          r.lease_until, null::smallint as failure_class, null::text as error
        from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000)
-       union all
-       select 0, p.tenant_id, p.queue_id, p.state, false, p.due_at, p.attempt, p.failures, p.cause, p.job_version, false, p.lease_until, null, null
-       from belfry.packed_runs p where p.among @> array[$2::uuid] and p.job_id = $2 and p.nominal_at = to_timestamp($3::float8 / 1000)
        union all
        select 1, d.tenant_id, d.queue_id, null, true, d.due_at, d.attempt, d.failures, d.cause, d.job_version, false, null, d.failure_class, d.error
        from belfry.dead_letters d where d.shard = $1 and d.job_id = $2 and d.nominal_at = to_timestamp($3::float8 / 1000)

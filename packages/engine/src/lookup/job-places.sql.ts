@@ -1,8 +1,9 @@
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
 
 /**
- * Where a job can be, as joins that every look-up of jobs shares: each by primary key, except a one-off's run that stands in
- * a receipt, which is looked for only if nothing else is to come, and its last run, which comes from `attempts_by_run` of the days since `since`. The caller says how shard, id and `since` (a timestamptz) are written.
+ * Where a job can be, as joins that every look-up of jobs shares: each by primary key, except its
+ * last run, which comes from `attempts_by_run` of the days since `since`. The caller says how shard, id and `since` (a timestamptz) are
+ * written.
  *
  * The last run is the one with the latest nominal time. Within a run it is the end that came last, not the one with the
  * highest number: a run that is canceled between two attempts ends with the number 0.
@@ -18,13 +19,7 @@ export const jobPlaces = (shard: string, id: string, since: string): string => `
      select t.nominal_at, t.due_at, t.schedule_id, t.remaining_runs from belfry.timers t where t.shard = ${shard} and t.job_id = ${id} limit 1) t on true
    left join lateral (
      select r.nominal_at, r.due_at, r.state from belfry.runs r where r.shard = ${shard} and r.job_id = ${id}
-     order by r.nominal_at desc limit 1) w on true
-   left join lateral (
-     select w.nominal_at, w.due_at, w.state where w.nominal_at is not null
-     union all
-     select p.nominal_at, p.due_at, p.state from belfry.packed_runs p
-     where w.nominal_at is null and j.id is null and t.due_at is null and p.among @> array[${id}] and p.job_id = ${id}
-     limit 1) r on true
+     order by r.nominal_at desc limit 1) r on true
    left join lateral (
      select d.nominal_at, d.failure_class, d.error, d.died_at, d.attempt from belfry.dead_letters d where d.shard = ${shard} and d.job_id = ${id}
      order by d.nominal_at desc limit 1) d on true

@@ -17,10 +17,9 @@ const LIMITED = statement(
      select l.name, l.max_running, l.rate_count, l.rate_period_ms from belfry.limits l
      where l.shard = r.shard and l.kind = ${LIMIT_KIND.key} and l.key = r.limit_key limit 1) l on true
    left join lateral (
-     select h.job_id || ' ' || extract(epoch from coalesce(h.nominal_at, (
-       select p.nominal_at from belfry.packed_runs p where p.holder = h.packed_by and p.job_id = h.job_id limit 1))) * 1000 as run
-     from belfry.held_slots h
-     where h.shard = r.shard and h.limit_key = r.limit_key order by h.leased_at limit ${MAX_HOLDERS}) h on true
+     select h.job_id || ' ' || extract(epoch from h.nominal_at) * 1000 as run
+     from belfry.runs h
+     where h.shard = r.shard and h.limit_key = r.limit_key and h.state = ${RUN_STATE.leased} order by h.leased_at limit ${MAX_HOLDERS}) h on true
    where r.shard = $1 and r.job_id = $2 and r.state = ${RUN_STATE.limited} and ($3::float8 is null or r.nominal_at = to_timestamp($3::float8 / 1000))
    limit 1000`,
 )

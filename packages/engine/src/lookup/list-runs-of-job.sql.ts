@@ -5,7 +5,7 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Range } from './filter.ts'
 import { MAX_SCANNED, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from './page.ts'
-import { lastAttemptOf, liveColumns, noAttempt, pastColumns } from './run-columns.sql.ts'
+import { lastAttemptOf, liveColumns, pastColumns } from './run-columns.sql.ts'
 import { type RunSummary, runSummaryOf, type SummaryRow } from './run-view.ts'
 
 /**
@@ -18,8 +18,6 @@ const LIST = statement(
   `with live as materialized (
      select r.shard, r.nominal_at from belfry.runs r
      where r.shard = $1 and r.job_id = $2 and r.nominal_at < to_timestamp($4::float8 / 1000) order by r.nominal_at desc limit $6
-   ), packed as materialized (
-     select p.* from belfry.packed_runs p where p.among @> array[$2::uuid] and p.job_id = $2 and p.nominal_at < to_timestamp($4::float8 / 1000)
    ), past as materialized (
      select a.nominal_at, a.finished_at, a.number, a.final from belfry.attempts a
      where a.shard = $1 and a.job_id = $2 and a.finished_at >= to_timestamp($5::float8 / 1000) and a.nominal_at < to_timestamp($4::float8 / 1000)
@@ -30,8 +28,6 @@ const LIST = statement(
        union all select min(p.nominal_at) from past p having count(*) = $6) reached
    ), shown as (
      select l.nominal_at, null::timestamptz as finished_at, 0 as number from live l
-     union all
-     select p.nominal_at, null, 0 from packed p
      union all
      (select distinct on (p.nominal_at) p.nominal_at, p.finished_at, p.number from past p
       where p.final and not exists (select from live l where l.nominal_at = p.nominal_at)
@@ -45,9 +41,6 @@ const LIST = statement(
        select ${liveColumns} from belfry.runs r ${lastAttemptOf}
        where s.ended_at is null and r.shard = $1 and r.job_id = $2 and r.nominal_at = s.key and r.tenant_id = $3
          and ($7::smallint[] is null or r.state = any($7)) and $8::smallint is null
-       union all
-       select ${liveColumns} from packed r ${noAttempt}
-       where s.ended_at is null and r.nominal_at = s.key and r.tenant_id = $3 and ($7::smallint[] is null or r.state = any($7)) and $8::smallint is null
        union all
        select ${pastColumns} from belfry.attempts a
        where a.shard = $1 and a.job_id = $2 and a.nominal_at = s.key and a.finished_at = s.ended_at and a.number = s.number and a.tenant_id = $3

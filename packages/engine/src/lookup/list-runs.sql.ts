@@ -18,7 +18,7 @@ import {
   UUID,
   writeCursor,
 } from './page.ts'
-import { lastAttemptOf, liveColumns, noAttempt, pastColumns } from './run-columns.sql.ts'
+import { lastAttemptOf, liveColumns, pastColumns } from './run-columns.sql.ts'
 import {
   FAILURE_CLASSES,
   outcomeOf,
@@ -63,16 +63,13 @@ const BY_SHARD: LiveRuns = {
  * Live runs first, of the newest job first; then those that are over, the latest end first. One statement, so one snapshot:
  * a run that ends meanwhile is in one of the two.
  *
- * Of the live ones that are rows a bounded number is looked at, and nothing is shown below the point where that stopped (the horizon). Over:
+ * Of the live ones a bounded number is looked at, and nothing is shown below the point where that stopped (the horizon). Over:
  * `attempts_by_tenant`, day by day downwards from the cursor, `$10` rows at most. A run is shown once, by the end that came
  * last, and not at all while it is live again. Its time is its end, or when it is due.
  */
 const listText = ({ live, horizon }: LiveRuns): string =>
   `with live as materialized (
      ${live}
-   ), packed as materialized (
-     select p.* from belfry.packed_runs p
-     where $2::boolean and p.tenant_id = $1 and (p.job_id, p.nominal_at) < ($3::uuid, to_timestamp($4::float8 / 1000))
    ), horizon as materialized (
      ${horizon}
    ), past as materialized (
@@ -83,9 +80,7 @@ const listText = ({ live, horizon }: LiveRuns): string =>
      order by a.finished_at desc, a.job_id desc, a.nominal_at desc, a.number desc limit $10
    ), shown as (
      (select l.shard, l.job_id, l.nominal_at, null::timestamptz as finished_at, 0 as number
-      from (
-        select l.shard, l.job_id, l.nominal_at, l.due_at, l.queue_id, l.state, l.failures from live l
-        union all select p.shard, p.job_id, p.nominal_at, p.due_at, p.queue_id, p.state, p.failures from packed p) l
+      from live l
       where ($11::smallint[] is null or l.state = any($11))
         and ($13::text is null or l.queue_id in (select q.id from belfry.queues q where (q.tenant_id = $1 or q.shared) and q.name = $13))
         and ($15::smallint is null or l.failures > 0 and $15 = (
@@ -113,9 +108,6 @@ const listText = ({ live, horizon }: LiveRuns): string =>
    left join lateral (
      select run.* from shown s cross join lateral (
        select ${liveColumns} from belfry.runs r ${lastAttemptOf}
-       where s.finished_at is null and r.shard = s.shard and r.job_id = s.job_id and r.nominal_at = s.nominal_at
-       union all
-       select ${liveColumns} from packed r ${noAttempt}
        where s.finished_at is null and r.shard = s.shard and r.job_id = s.job_id and r.nominal_at = s.nominal_at
        union all
        select ${pastColumns} from belfry.attempts a

@@ -21,9 +21,7 @@ const LIST = statement(
 /** So many runs at most, by `runs_by_tenant`, which the planner takes only for a literal. The tenant `default` is not in it. */
 const depthText = (condition: string): string =>
   `with scanned as materialized (
-     (select r.queue_id, r.state, r.due_at from belfry.runs r where r.tenant_id = $1 ${condition} limit $2)
-     union all
-     (select p.queue_id, p.state, p.due_at from belfry.packed_runs p where p.tenant_id = $1 limit $2)
+     select r.queue_id, r.state, r.due_at from belfry.runs r where r.tenant_id = $1 ${condition} limit $2
    )
    select s.queue_id, s.state, count(*)::int, min(s.due_at), (select count(*)::int from scanned) from scanned s group by s.queue_id, s.state`
 const DEPTH = statement(

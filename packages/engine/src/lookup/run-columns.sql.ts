@@ -15,9 +15,6 @@ export const lastAttemptOf = `left join lateral (
          and a.finished_at >= r.nominal_at - interval '1 day'
        order by a.finished_at desc limit 1) last on true`
 
-/** Instead of that, for a run that stands in a receipt: nothing of it has ended. */
-export const noAttempt = 'cross join (select null::smallint as failure_class, null::text as error) last'
-
 /** Failures are counted from the run's own attempts, of which a first one that ended it is all there is. */
 export const pastColumns = `a.job_id, a.nominal_at, a.due_at, null::smallint as state, a.outcome, a.number as attempt,
        case when a.number = 1 then case when a.outcome in (${OUTCOME.failed}, ${OUTCOME.lost}) then 1 else 0 end

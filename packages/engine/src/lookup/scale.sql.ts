@@ -32,10 +32,8 @@ const SCALE = statement(
        ${readyText(DELIVERY.at_least_once)} union all ${readyText(DELIVERY.at_most_once)}
      ) r limit ${MAX_COUNTED}
    ), leased as materialized (
-     (select r.due_at from belfry.runs r where r.state = ${RUN_STATE.leased} and r.tenant_id = $1 and r.queue_id = (select q.id from q)
-      order by r.lease_until limit ${MAX_COUNTED})
-     union all
-     (select p.due_at from belfry.packed_runs p where p.tenant_id = $1 and p.queue_id = (select q.id from q) limit ${MAX_COUNTED})
+     select r.due_at from belfry.runs r where r.state = ${RUN_STATE.leased} and r.tenant_id = $1 and r.queue_id = (select q.id from q)
+     order by r.lease_until limit ${MAX_COUNTED}
    ), latest as materialized (
      select a.queue_id, a.outcome, a.due_at, a.leased_at, a.started_at, a.finished_at from belfry.attempts a
      where a.tenant_id = $1 and a.tenant_id > 0 and a.finished_at > to_timestamp($3::float8 / 1000) and a.finished_at <= to_timestamp($4::float8 / 1000)

@@ -14,27 +14,21 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 
 /** By `runs_by_tenant`, which the planner takes only for a literal; `default` is not in it. */
-const runsText = (ofRuns: string, ofPacked: string): string =>
+const runsText = (ofRuns: string): string =>
   `with scanned as materialized (
-     (select r.queue_id, r.state, r.due_at from belfry.runs r ${ofRuns} limit $1)
-     union all
-     (select p.queue_id, p.state, p.due_at from belfry.packed_runs p ${ofPacked} limit $1)
+     select r.queue_id, r.state, r.due_at from belfry.runs r ${ofRuns} limit $1
    )
    select (select q.name from belfry.queues q where q.id = s.queue_id), s.state, count(*)::int, min(s.due_at), (select count(*)::int from scanned)
    from scanned s group by s.queue_id, s.state`
-const OF_PACKED = 'where p.tenant_id = $2'
 const RUNS = statement(
   'stats_of_runs',
-  runsText(
-    `where r.tenant_id = $2 and r.tenant_id <> ${DEFAULT_TENANT} order by r.tenant_id, r.job_id, r.nominal_at`,
-    OF_PACKED,
-  ),
+  runsText(`where r.tenant_id = $2 and r.tenant_id <> ${DEFAULT_TENANT} order by r.tenant_id, r.job_id, r.nominal_at`),
 )
 const RUNS_OF_DEFAULT = statement(
   'stats_of_runs_of_default',
-  runsText('where r.tenant_id = $2 order by r.shard, r.job_id, r.nominal_at', OF_PACKED),
+  runsText('where r.tenant_id = $2 order by r.shard, r.job_id, r.nominal_at'),
 )
-const RUNS_OF_ALL = statement('stats_of_all_runs', runsText('order by r.shard, r.job_id, r.nominal_at', ''))
+const RUNS_OF_ALL = statement('stats_of_all_runs', runsText('order by r.shard, r.job_id, r.nominal_at'))
 
 /** The latest first, so that the hour is counted before the rest of the day. */
 const LATEST = `select a.finished_at, a.outcome, a.final, a.counted from belfry.attempts a

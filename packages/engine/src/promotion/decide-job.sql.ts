@@ -14,8 +14,7 @@ import type { Schedules } from './schedules.sql.ts'
 
 const IS_ALIVE = statement(
   'job_is_alive',
-  `select exists (select from belfry.runs r where r.shard = $1 and r.job_id = $2)
-     or exists (select from belfry.packed_runs p where p.among @> array[$2::uuid] and p.job_id = $2)`,
+  'select exists (select from belfry.runs r where r.shard = $1 and r.job_id = $2)',
 )
 const COMPLETE = statement(
   'complete_job',

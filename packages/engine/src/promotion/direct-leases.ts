@@ -11,8 +11,6 @@ export type Admission = 'leased' | 'ready' | 'hold'
 /** The executors of this node, as those see them who lease runs that were never ready. */
 export interface DirectLeases {
   admit(run: { queueId: number; delivery: number; dueAt: Instant }): Admission
-  /** Room for so many runs at once, in which all of them start: none of them waits, so none overtakes another. Other nodes may help with many. */
-  reserve(queueId: number, count: number): boolean
   unreserve(run: { queueId: number }): void
   deliver(leases: Lease[]): Promise<void>
 }

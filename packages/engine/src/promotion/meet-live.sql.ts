@@ -1,5 +1,4 @@
 import { CAUSE, nameOf, OVERLAP, RUN_STATE } from '../job/states.ts'
-import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import { supersedeBlocked } from '../ready/end-unrun.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -11,15 +10,14 @@ import { stopLive } from './stop-live.ts'
 const LOOK = statement(
   'look_at_live_runs',
   `select count(*)::int, count(*) filter (where r.cause <> ${CAUSE.backfill})::int,
-     count(*) filter (where r.cause <> ${CAUSE.backfill} and r.state = ${RUN_STATE.blocked})::int,
-     exists (select from belfry.packed_runs p where p.among @> array[$2::uuid] and p.job_id = $2)
+     count(*) filter (where r.cause <> ${CAUSE.backfill} and r.state = ${RUN_STATE.blocked})::int
    from belfry.runs r where r.shard = $1 and r.job_id = $2`,
 )
 
-async function lookAtLive(tx: Queryable, job: { shard: number; jobId: string }): Promise<Alive & { packed: boolean }> {
-  const [row] = await tx.query<[number, number, number, boolean]>(LOOK, [job.shard, job.jobId])
-  const [any, others, waiting, packed] = row as [number, number, number, boolean]
-  return { any: any > 0 || packed, others: others > 0 || packed, waiting, packed }
+async function lookAtLive(tx: Queryable, job: { shard: number; jobId: string }): Promise<Alive> {
+  const [row] = await tx.query<[number, number, number]>(LOOK, [job.shard, job.jobId])
+  const [any, others, waiting] = row as [number, number, number]
+  return { any: any > 0, others: others > 0, waiting }
 }
 
 export interface Met {
@@ -33,8 +31,6 @@ export interface Met {
 /**
  * What becomes of nominal times of a job under an overlap policy, in a transaction that holds the job's timer and raises its
  * version. Runs that stand in the way are ended here where the policy says so; what shall be born is for the caller.
- *
- * Where something is to wait, no receipt lists the job any more: whoever wakes it finds what it waits for among the rows.
  */
 export async function meetLive(
   tx: Queryable,
@@ -49,10 +45,7 @@ export async function meetLive(
   const newest = new Date(times.at(-1) as Instant).toISOString()
   const because = `${newest} came meanwhile, and overlap is ${nameOf(OVERLAP, policy)}`
   if (supersedes) await supersedeBlocked(tx, job, { now: at.now, error: `superseded: ${because}` })
-  if (!cancels) {
-    if (blocked.length > 0 && alive.packed) await unpackRunsOf(tx, job)
-    return { ready, blocked, skips, asked: [] }
-  }
+  if (!cancels) return { ready, blocked, skips, asked: [] }
   const { asked } = await stopLive(
     tx,
     { ...job, nominalAt: null, exceptCauses: [CAUSE.backfill] },

@@ -1,22 +1,13 @@
 import { CAUSE, OVERLAP, SKIP_REASON } from '../job/states.ts'
-import { packRuns } from '../leases/pack-runs.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
-import { endedLately } from '../store/ended-lately.ts'
 import { statement } from '../store/statement.ts'
 import { timerKeyInSql } from '../timers/timer.ts'
 import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
 
-/** The job's last run that was born into a receipt has not ended; once it is a row it is found there. */
-const PACKED_IS_ALIVE = `exists (select from belfry.receipts c where c.holder = t.packed_by) and not exists (
-         select from belfry.attempts a where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = t.packed_nominal
-           and ${endedLately('$9')} and a.number = 1 offset 0)`
-
-/** Of what an item met. */
-const IS_ALIVE = 'h.met_row or h.met_packed'
-const ONLY_BACKFILL = `not h.met_packed and not exists (
+const ONLY_BACKFILL = `not exists (
          select from belfry.runs r where r.shard = t.shard and r.job_id = t.job_id and r.cause <> ${CAUSE.backfill} offset 0)`
-const TAKES_THOUGHT = `(${IS_ALIVE}) and (h.overlap > ${OVERLAP.skip} or h.overlap = ${OVERLAP.skip} and ${ONLY_BACKFILL})`
+const TAKES_THOUGHT = `h.is_alive and (h.overlap > ${OVERLAP.skip} or h.overlap = ${OVERLAP.skip} and ${ONLY_BACKFILL})`
 
 /**
  * The compare-and-set on `timers.version` feeds the insert into `runs`, in one statement: the second of two promoters
@@ -26,23 +17,18 @@ const TAKES_THOUGHT = `(${IS_ALIVE}) and (h.overlap > ${OVERLAP.skip} or h.overl
  *
  * What meets a live run under another policy than skip and allow is not moved either, nor what met a backfill alone:
  * that is decided under the timer's lock.
- *
- * Where many of a tenant's runs of one queue are born leased they stand in a receipt, which the timer remembers.
  */
 const PROMOTE = statement(
   'promote_recurring',
   `with u as (
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::int[]) as version, unnest($4::bigint[]) as next_nominal,
-       unnest($5::bigint[]) as next_due, unnest($6::bigint[]) as turn, unnest($7::boolean[]) as leased, unnest($8::boolean[]) as wanted,
-       unnest($12::boolean[]) as packs
+       unnest($5::bigint[]) as next_due, unnest($6::bigint[]) as turn, unnest($7::boolean[]) as leased, unnest($8::boolean[]) as wanted
    ), held as (
      select t.ctid, u.next_nominal, u.next_due, u.turn, u.leased and not t.is_limited as leased, u.wanted and not t.is_limited as wanted,
-       u.packs and not t.is_limited and not t.has_dependents as packs, t.nominal_at, t.due_at, t.overlap,
-       exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0) as met_row,
-       t.overlap <> ${OVERLAP.allow} and t.packed_by is not null and ${PACKED_IS_ALIVE} as met_packed
+       t.nominal_at, t.due_at, t.overlap,
+       exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0) as is_alive
      from u cross join lateral (
-       select t.ctid, t.nominal_at, t.due_at, t.overlap, t.packed_by, t.packed_nominal, t.has_dependents,
-         t.queue_id = any(${limitedAmong('$13')}) as is_limited
+       select t.ctid, t.nominal_at, t.due_at, t.overlap, t.queue_id = any(${limitedAmong('$12')}) as is_limited
        from belfry.timers t
        where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
@@ -50,42 +36,31 @@ const PROMOTE = statement(
    ), moved as (
      update belfry.timers t set due_at = to_timestamp(h.next_due / 1000::float8), nominal_at = to_timestamp(h.next_nominal / 1000::float8),
        decided_until = h.nominal_at, version = t.version + 1,
-       remaining_runs = t.remaining_runs - (not (h.overlap = ${OVERLAP.skip} and (${IS_ALIVE})))::int,
-       packed_by = case when h.packs and not (${IS_ALIVE}) then $11::bigint else t.packed_by end,
-       packed_nominal = case when h.packs and not (${IS_ALIVE}) then h.nominal_at else t.packed_nominal end
+       remaining_runs = t.remaining_runs - (not (h.overlap = ${OVERLAP.skip} and h.is_alive))::int
      from held h where t.ctid = h.ctid and not (${TAKES_THOUGHT})
      returning t.shard, t.job_id, t.version - 1 as version, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, t.limit_key,
-       t.has_dependents, h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and (${IS_ALIVE}) as overlaps,
-       h.packs and not (${IS_ALIVE}) as packs
+       t.has_dependents, h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and h.is_alive as overlaps
    ), skipped as (
      insert into belfry.skips (from_nominal, to_nominal, decided_at, job_id, tenant_id, job_version, count, shard, reason)
      select m.run_nominal, m.run_nominal + interval '1 ms', to_timestamp($9::float8 / 1000), m.job_id, m.tenant_id, m.job_version, 1, m.shard, ${SKIP_REASON.overlap}
      from moved m where m.overlaps
-   ), packed as (
-     select m.shard, m.job_id, m.run_nominal as nominal_at, m.run_due as due_at, m.tenant_id, m.queue_id, m.job_version, m.timeout_ms, m.priority,
-       ${CAUSE.schedule}::smallint as cause
-     from moved m where m.packs
-   ), receipt as (
-     ${packRuns('packed', { holder: '$11', now: '$9', leaseUntil: '$10' }, 'recurring')}
    ), born as (
      insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
        attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
      select m.run_nominal, m.run_due, m.turn, ${leasedColumns({ now: '$9', leaseUntil: '$10', holder: '$11' })},
        m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.schedule}, m.delivery, false,
        false, m.has_dependents, m.limit_key
-     from moved m where not m.overlaps and not m.packs
+     from moved m where not m.overlaps
      on conflict do nothing
      returning job_id
    )
-   select null, case when (select count(*) from born) + (select count(*) from moved m where m.overlaps or m.packs) = cardinality($2::uuid[]) then null
+   select null, case when (select count(*) from born) + (select count(*) from moved m where m.overlaps) = cardinality($2::uuid[]) then null
        else array(select ${timerKeyInSql('m.job_id', 'm.version', 'm.run_nominal')} from moved m
-         where m.packs or (m.job_id in (select b.job_id from born b)) is true)::text end,
+         where (m.job_id in (select b.job_id from born b)) is true)::text end,
      array(select ${timerKeyInSql('m.job_id', 'm.version', 'm.run_nominal')} from moved m where m.overlaps)::text,
-     case when not exists (select from moved m where m.leased and not m.overlaps and not m.packs) then null
-       else array(select m.job_id from moved m where m.packs)::text end,
-     ${limitedAmong('$13')}::text
+     ${limitedAmong('$12')}::text
    union all
-   select m.job_id, j.version::text, j.definition::text, null, null
+   select m.job_id, j.version::text, j.definition::text, null
    from moved m cross join lateral (
      select j.version, j.definition from belfry.jobs j
      where /*shards j*/ j.shard = m.shard and j.id = m.job_id limit 1) j
@@ -101,8 +76,6 @@ export interface RecurringPromotion {
   turn: number
   /** Born leased to an executor of this node. */
   leased: boolean
-  /** Born leased into the receipt of its statement, unless another run of the job is alive. */
-  packs: boolean
   /** Its definition is wanted: it is born leased, and this node has not read it lately. */
   wanted: boolean
   queueId: number
@@ -112,8 +85,6 @@ export interface RecurringPromotion {
 export interface Promoted {
   /** The timers (`timerKey`) whose run was born; null stands for all that did not overlap. */
   born: ReadonlySet<string> | null
-  /** The jobs whose run stands in the receipt; null stands for all that were born leased. */
-  packed: ReadonlySet<string> | null
   /** The timers (`timerKey`) whose run was not born: another of the job was alive, and a skip says so. */
   overlapped: ReadonlySet<string>
   /** Queues that have a limit: what was to be born leased there is ready. */
@@ -122,7 +93,7 @@ export interface Promoted {
   definitions: ReadonlyMap<string, { version: number; json: string }>
 }
 
-type Row = [string | null, string | null, string, string | null, string | null]
+type Row = [string | null, string | null, string, string | null]
 
 /**
  * Moves timers on and gives birth to their runs. Items are unique and sorted. The usual answer is that every item became a
@@ -145,15 +116,13 @@ export async function promoteRecurring(
     lease.now,
     lease.leaseUntil,
     lease.holder,
-    items.map((item) => item.packs),
     queuesOfLeased(items),
   ])
-  const [, someBorn, overlaps, somePacked, limited] = summary as Row
+  const [, someBorn, overlaps, limited] = summary as Row
   const definitions = new Map<string, { version: number; json: string }>()
   for (const [jobId, version, json] of rows) definitions.set(jobId as string, { version: Number(version), json })
   return {
     born: someBorn === null ? null : idsOf(someBorn),
-    packed: somePacked === null ? null : idsOf(somePacked),
     overlapped: idsOf(overlaps),
     limitedQueueIds: new Set([...idsOf(limited ?? '{}')].map(Number)),
     definitions,

@@ -1,9 +1,7 @@
-import { CAUSE, DELIVERY, isKeyed, isOnce, OVERLAP } from '../job/states.ts'
+import { isKeyed, isOnce, OVERLAP } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { newHolder } from '../leases/holder.ts'
 import type { Lease } from '../leases/lease.ts'
-import { MIN_PACKED } from '../leases/pack-runs.ts'
-import { packedIn, Receipt } from '../leases/receipt.ts'
 import { recoverLeases } from '../leases/recover.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -140,7 +138,7 @@ export class Promoter implements Step {
   }
 
   async #promote(due: Timer[], leased: Set<Timer>): Promise<void> {
-    const { clock, schedules, definitions, turns, leaseMs } = this.#deps
+    const { clock, schedules, definitions, turns } = this.#deps
     const now = clock.now()
     const known: { shard: number; scheduleId: string }[] = []
     for (const timer of due) if (timer.scheduleId !== null) known.push(timer as { shard: number; scheduleId: string })
@@ -167,7 +165,6 @@ export class Promoter implements Step {
         nextDueAt: next.dueAt,
         turn: isLeased ? turns.again(now, timer) : turns.next(now, timer),
         leased: isLeased,
-        packs: isLeased && timer.delivery === DELIVERY.at_least_once && timer.timeoutMs >= leaseMs,
         wanted: isLeased && definition === null,
         queueId: timer.queueId,
       }
@@ -202,7 +199,6 @@ export class Promoter implements Step {
   ): Promise<Timer[]> {
     const { db, leaseMs, direct, definitions, random, reader, wakeups, stopping } = this.#deps
     const lease: LeaseTerms = { holder: newHolder(random), now, leaseUntil: now + leaseMs }
-    packWhereMany(items)
     let promoted: Promoted
     try {
       promoted = await send(db, items, lease)
@@ -213,8 +209,7 @@ export class Promoter implements Step {
       for (const { timer } of items) reader.want(timer.shard, timer.dueAt)
       return []
     }
-    const { born, packed, overlapped, limitedQueueIds, definitions: read } = promoted
-    const receipt = new Receipt(lease.holder)
+    const { born, overlapped, limitedQueueIds, definitions: read } = promoted
     const leases: Lease[] = []
     const alone: Timer[] = []
     for (const { timer, definition, leased, turn } of items) {
@@ -228,8 +223,7 @@ export class Promoter implements Step {
       } else if (leased && !limitedQueueIds.has(queueId)) {
         const fresh = read.get(jobId)
         if (fresh && scheduleId !== null) definitions.remember(jobId, fresh.version, fresh.json)
-        const inReceipt = packed === null || packed.has(jobId) ? receipt : null
-        leases.push(leaseOf(timer, lease, fresh?.json ?? definition, inReceipt))
+        leases.push(leaseOf(timer, lease, fresh?.json ?? definition))
       } else wakeups.ready({ queueId, priority, delivery, turn })
     }
     await direct.deliver(leases)
@@ -244,23 +238,10 @@ export class Promoter implements Step {
   }
 }
 
-/** A receipt is for many runs of one tenant and queue. */
-function packWhereMany(items: readonly Planned[]): void {
-  const counts = new Map<number, number>()
-  for (const { packs, timer } of items) if (packs) counts.set(timer.queueId, (counts.get(timer.queueId) ?? 0) + 1)
-  for (const item of items) if ((counts.get(item.timer.queueId) ?? 0) < MIN_PACKED) item.packs = false
-}
-
 /** A one-off has no next time. */
 const NEVER = { nominalAt: 0, dueAt: 0 }
 
-function leaseOf(
-  timer: Timer,
-  { holder, now, leaseUntil }: LeaseTerms,
-  definition: string | null,
-  receipt: Receipt | null,
-): Lease {
-  const cause = timer.scheduleId === null ? CAUSE.create : CAUSE.schedule
+function leaseOf(timer: Timer, { holder, now, leaseUntil }: LeaseTerms, definition: string | null): Lease {
   const deadline = now + timer.timeoutMs
   return {
     shard: timer.shard,
@@ -278,7 +259,6 @@ function leaseOf(
     atMostOnce: isOnce(timer.delivery),
     oneOff: timer.scheduleId === null,
     definition,
-    packed: receipt && packedIn(receipt, { dueAt: timer.dueAt, cause, priority: timer.priority, isAwaited: false }),
   }
 }
 

@@ -1,8 +1,8 @@
 import { askToStop } from '../leases/ask-to-stop.sql.ts'
-import { unpackRunsOf } from '../leases/receipts.sql.ts'
 import { cancelUnleased, type RunsOfJob } from '../ready/end-unrun.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { lockRuns } from './lock-runs.sql.ts'
 
 export interface Stopped {
   /** Nominal times of runs that nobody performed: they are gone. */
@@ -11,18 +11,17 @@ export interface Stopped {
   asked: Instant[]
 }
 
-/** Stops the live runs of a job, or one of them. What a claim took meanwhile stands in its receipt, and is asked as well. */
+/**
+ * Stops the live runs of a job, or one of them. They are held first: otherwise a run that moves between the two statements, from one
+ * attempt to its backoff or from ready to leased, would be seen by neither.
+ */
 export async function stopLive(
   tx: Queryable,
   runs: RunsOfJob,
   at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave'; error: string | null },
 ): Promise<Stopped> {
-  const removed: Instant[] = []
-  const asked = new Set<Instant>()
-  do {
-    removed.push(...(await cancelUnleased(tx, runs, at)))
-    if (at.leased === 'leave') continue
-    for (const nominalAt of await askToStop(tx, runs, at.graceUntil)) asked.add(nominalAt)
-  } while (await unpackRunsOf(tx, runs))
-  return { removed, asked: [...asked] }
+  await lockRuns(tx, runs)
+  const removed = await cancelUnleased(tx, runs, at)
+  const asked = at.leased === 'leave' ? [] : await askToStop(tx, runs, at.graceUntil)
+  return { removed, asked }
 }

@@ -35,7 +35,7 @@ const LOCK = statement(
    union all select r.job_id from recurring r union all select t.job_id from timer t`,
 )
 /**
- * What is alive and does not wait itself, or stands in a receipt, keeps the others waiting. The ctid is good enough: a run that
+ * What is alive and does not wait itself keeps the others waiting. The ctid is good enough: a run that
  * changed under the lock stays blocked, and the sweep finds it. All have been looked at, by the sort, before the first is locked
  * ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)).
  */
@@ -47,7 +47,6 @@ const WAKE = statement(
    ), free as materialized (
      select u.shard, u.job_id from u
      where not exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state <> ${RUN_STATE.blocked} offset 0)
-       and not exists (select from belfry.packed_runs p where p.among @> array[u.job_id] and p.job_id = u.job_id offset 0)
    ), next as (
      select b.ctid from (select f.shard, f.job_id from free f order by f.shard, f.job_id offset 0) f cross join lateral (
        select r.ctid from belfry.runs r

@@ -1,7 +1,6 @@
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
-import { heldSlots } from '../store/held-slots.ts'
 import { statement } from '../store/statement.ts'
 import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
 import type { MadeReady } from './wake-waiting.sql.ts'
@@ -30,7 +29,7 @@ const WAKE = statement(
      select k.shard, k.key, k.max_running, coalesce(least(k.wanted, k.max_running - leased.count), k.wanted) as count
      from known k cross join lateral (
        select count(*) as count from (
-         ${heldSlots({ shard: 'k.shard', key: 'k.key', now: '$4' })}
+         select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased}
          limit coalesce(k.max_running, 0)) l) leased
      where not k.has_rate
    ), next as (

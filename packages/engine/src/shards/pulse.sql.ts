@@ -57,8 +57,7 @@ const PULSE = statement(
      array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
          where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
        from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n),
-     exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)
-       or exists (select from belfry.receipts c where c.lease_until <= clock.now),
+     exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now),
      ${headsOf('$7', USUAL)},
      ${headsOf('$7', ONCE)},
      ${headsOf('$7', WITH_KEY)},

@@ -17,7 +17,6 @@ const WRITE = statement(
 const IN_USE = statement(
   'queue_in_use',
   `select exists (select from belfry.runs r where r.tenant_id = $1 and r.queue_id = $2)
-     or exists (select from belfry.packed_runs p where p.tenant_id = $1 and p.queue_id = $2)
      or exists (select from (select j.shard, j.id from belfry.jobs j where j.tenant_id = $1 and j.tenant_id > 0 order by j.id desc limit $3) j
        join lateral (select t.queue_id from belfry.timers t where t.shard = j.shard and t.job_id = j.id limit 1) t on t.queue_id = $2)
      or exists (select from (select s.shard, s.job_id from belfry.specs s where s.tenant_id = $1 and s.tenant_id > 0 order by s.job_id desc limit $3) s

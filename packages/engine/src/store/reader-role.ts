@@ -11,7 +11,6 @@ const READABLE_TABLES = [
   'attempt_logs',
   ...['jobs', 'specs', 'timers', 'runs', 'attempts', 'dead_letters', 'skips', 'job_changes', 'queues', 'tenants'],
   ...['run_payloads'],
-  ...['receipts', 'packed_runs', 'held_slots'],
   ...['workers', 'checkpoints', 'calendars'],
   ...['backfills', 'backfill_runs'],
   ...['pauses', 'limits'],

@@ -11,24 +11,19 @@ const MAX_REMEMBERED = 10_000
 /** `default` has no index of its timers and runs: of all of them, so many are looked at for it. */
 const MAX_LOOKED_AT = 1_000_000
 
-/** One-offs of large claims, which are in a receipt until they have ended. */
-const PACKED = `+ (select count(*) from (select from belfry.packed_runs p where p.tenant_id = $1 limit $2) p)::int`
-
 /** Jobs with a timer, and one-offs that have become runs; a recurring job's runs are not counted beside its timer. */
 const COUNT = statement(
   'count_active_jobs',
   `select (select count(*) from (select from belfry.timers t where t.tenant_id = $1 and t.tenant_id <> 1 limit $2) t)::int
      + (select count(*) from (
-       select from belfry.runs r where r.tenant_id = $1 and r.tenant_id <> 1 and r.one_off order by r.job_id, r.nominal_at limit $2) r)::int
-     ${PACKED}`,
+       select from belfry.runs r where r.tenant_id = $1 and r.tenant_id <> 1 and r.one_off order by r.job_id, r.nominal_at limit $2) r)::int`,
 )
 const COUNT_OF_DEFAULT = statement(
   'count_active_jobs_of_default',
   `select (select count(*) from (
        select from (select t.tenant_id from belfry.timers t limit ${MAX_LOOKED_AT}) t where t.tenant_id = $1 limit $2) t)::int
      + (select count(*) from (
-       select from (select r.tenant_id, r.one_off from belfry.runs r limit ${MAX_LOOKED_AT}) r where r.tenant_id = $1 and r.one_off limit $2) r)::int
-     ${PACKED}`,
+       select from (select r.tenant_id, r.one_off from belfry.runs r limit ${MAX_LOOKED_AT}) r where r.tenant_id = $1 and r.one_off limit $2) r)::int`,
 )
 
 interface Usage {

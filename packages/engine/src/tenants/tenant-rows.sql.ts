@@ -74,8 +74,7 @@ const COUNT_LIMITED = statement(
 const IS_BUSY = statement(
   'tenant_is_busy',
   `select exists (select from belfry.timers t where t.tenant_id = $1 and t.tenant_id <> 1)
-     or exists (select from belfry.runs r where r.tenant_id = $1 and r.tenant_id <> 1)
-     or exists (select from belfry.packed_runs p where p.tenant_id = $1)`,
+     or exists (select from belfry.runs r where r.tenant_id = $1 and r.tenant_id <> 1)`,
 )
 const DELETE = statement(
   'delete_tenant',

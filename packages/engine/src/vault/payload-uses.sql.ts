@@ -69,7 +69,6 @@ const REVIEW = statement(
          when t.due_at < 'infinity' then greatest(t.due_at, to_timestamp($2::float8 / 1000))
          when t.due_at is not null
            or exists (select from belfry.runs r where r.shard = o.job_shard and r.job_id = o.job_id)
-           or exists (select from belfry.receipts c where c.job_ids @> array[o.job_id])
            or exists (select from belfry.dead_letters d where d.shard = o.job_shard and d.job_id = o.job_id) then to_timestamp($2::float8 / 1000)
        end as needed_at
      from old o left join lateral (

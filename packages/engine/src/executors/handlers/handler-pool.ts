@@ -22,8 +22,8 @@ const PREFETCH_MS = 80
 const MAX_PREFETCH = 4_000
 const RATE_WINDOW_MS = 100
 const LATELY_MS = 20
-/** A claim that fills a receipt, and what the claimer leaves of the room. */
-const WORTH_PACKING = 120
+/** A claim that is worth its statement. */
+const WORTH_CLAIMING = 120
 /** One slot in so many is kept for those who overtake, while such come: otherwise they wait for the end of a run each time. */
 const SLOTS_PER_KEPT = 20
 const KEPT_MS = 1_000
@@ -84,7 +84,7 @@ export class HandlerPool {
   wantsMore(): boolean {
     const credit = this.credit()
     const most = this.#concurrency + this.#prefetch
-    return credit > 0 && (this.waiting === 0 || credit >= Math.max(most / 4, Math.min(WORTH_PACKING, most / 2)))
+    return credit > 0 && (this.waiting === 0 || credit >= Math.max(most / 4, Math.min(WORTH_CLAIMING, most / 2)))
   }
 
   /** Handlers end one after the other: there will be room in a moment. */
@@ -92,12 +92,12 @@ export class HandlerPool {
     return !this.#stopped && !this.paused && this.#deps.clock.now() - this.#lastEndAt <= LATELY_MS
   }
 
-  reserve(count: number): void {
-    this.#reserved += count
+  reserve(): void {
+    this.#reserved++
   }
 
-  unreserve(count: number): void {
-    this.#reserved -= count
+  unreserve(): void {
+    this.#reserved--
   }
 
   accept(leases: readonly Lease[]): void {

@@ -8,7 +8,6 @@ import { isOnce } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
-import type { Receipts } from '../../leases/receipts.sql.ts'
 import { type Admission, type DirectLeases, MAX_HOLD_MS } from '../../promotion/direct-leases.ts'
 import type { Turns } from '../../ready/turn.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
@@ -34,7 +33,6 @@ export interface HandlersDeps {
   finisher: Finisher
   definitions: Definitions
   paused: Paused
-  receipts: Receipts
   wakeups: Wakeups
   turns: Turns
   limited: LimitedQueues
@@ -57,8 +55,6 @@ interface Serving {
 }
 
 const RETRY_PAUSE_MS = 200
-/** More at once are ready for all nodes to share. */
-const MAX_AMONG_OTHERS = 32
 
 /** The in-process executors: per queue a pool of slots and one claimer that feeds it. */
 export class Handlers implements DirectLeases {
@@ -163,22 +159,12 @@ export class Handlers implements DirectLeases {
     const { pool, claimer } = serving
     const room = this.#isBehind ? 0 : isOnce(delivery) ? pool.freeSlots() : pool.credit()
     if (room > 0 && !claimer.backlogged) {
-      pool.reserve(1)
+      pool.reserve()
       return 'leased'
     }
     if (!pool.endedLately()) return 'ready'
     const limitMs = this.#deps.hasOthers() ? MAX_HOLD_MS.amongOthers : MAX_HOLD_MS.alone
     return this.#deps.clock.now() - dueAt < limitMs ? 'hold' : 'ready'
-  }
-
-  reserve(queueId: number, count: number): boolean {
-    const serving = this.#serving.get(queueId)
-    if (!serving || this.#deps.limited.has(queueId)) return false
-    const { pool, claimer } = serving
-    if (this.#isBehind || claimer.backlogged || pool.freeSlots() < count) return false
-    if (count > MAX_AMONG_OTHERS && this.#deps.hasOthers()) return false
-    pool.reserve(count)
-    return true
   }
 
   /** What has ended is written more slowly than runs end: nothing more is begun until that has caught up. */
@@ -187,7 +173,7 @@ export class Handlers implements DirectLeases {
   }
 
   unreserve({ queueId }: { queueId: number }): void {
-    this.#serving.get(queueId)?.pool.unreserve(1)
+    this.#serving.get(queueId)?.pool.unreserve()
   }
 
   /** Takes leases that are durable already. */

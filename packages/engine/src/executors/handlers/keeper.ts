@@ -1,6 +1,5 @@
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
-import { byLockOrder, isPacked, type Lease, LOST } from '../../leases/lease.ts'
-import type { Receipts } from '../../leases/receipts.sql.ts'
+import { byLockOrder, type Lease, LOST } from '../../leases/lease.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
@@ -23,7 +22,6 @@ interface KeeperDeps {
   db: Database
   clock: Clock
   logger: Logger
-  receipts: Receipts
   leaseMs: number
   pools(): HandlerPool[]
 }
@@ -34,7 +32,7 @@ const needsRenewal = (lease: Lease, now: Instant, leaseMs: number): boolean =>
 
 /**
  * Keeps this node's leases alive while their handlers run, in batches, and tells handlers what happened to theirs: time is
- * up, canceled, lost. Work that ends before its first heartbeat is due never causes one, nor a row if it stands in a receipt.
+ * up, canceled, lost. Work that ends before its first heartbeat is due never causes one.
  */
 export class Keeper implements Step {
   readonly #deps: KeeperDeps
@@ -58,8 +56,6 @@ export class Keeper implements Step {
         if (needsRenewal(lease, now, leaseMs)) due.push({ lease, run: null, pool })
     }
     for (let i = 0; i < due.length; i += MAX_BATCH) await this.#renew(due.slice(i, i + MAX_BATCH), now)
-    // Last: nothing depends on it, and no lease may wait for it.
-    await this.#deps.receipts.discard()
     return { waitMs: TICK_MS }
   }
 
@@ -71,14 +67,8 @@ export class Keeper implements Step {
     }
   }
 
-  async #renew(due: Held[], now: Instant): Promise<void> {
-    const { db, receipts, leaseMs } = this.#deps
-    await receipts.makeRows(
-      due.map(({ lease }) => lease),
-      'leave',
-    )
-    // What stands in a receipt that somebody holds is tried again with the next tick.
-    const batch = due.filter(({ lease }) => !isPacked(lease))
+  async #renew(batch: Held[], now: Instant): Promise<void> {
+    const { db, leaseMs } = this.#deps
     const byFence = new Map(batch.map((held) => [`${held.lease.jobId}.${held.lease.nominalAt}`, held]))
     const fences = batch.map(({ lease }) => lease).sort(byLockOrder)
     for (const { jobId, nominalAt, cancelRequested } of await renewLeases(db, fences, now + leaseMs)) {

@@ -5,7 +5,6 @@ import { appendLogs, type LogLevel, type LogLine, MAX_LOG_LINES } from '../../le
 import { readCheckpoints } from '../../leases/checkpoints.sql.ts'
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
 import { keepCheckpoints } from '../../leases/keep-checkpoints.ts'
-import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -23,7 +22,6 @@ interface RunSupportDeps {
   db: Database
   clock: Clock
   logger: Logger
-  receipts: Receipts
   leaseMs: number
 }
 
@@ -69,8 +67,7 @@ export class RunSupport implements RunServices {
   }
 
   async renew(run: ActiveRun): Promise<void> {
-    const { db, clock, receipts, leaseMs } = this.#deps
-    await receipts.makeRows([run.lease])
+    const { db, clock, leaseMs } = this.#deps
     let [held] = await renewLeases(db, [run.lease], clock.now() + leaseMs)
     held ??= (await lookAtLeases(db, [run.lease]))[0]
     if (!held) {
@@ -96,7 +93,6 @@ export class RunSupport implements RunServices {
 
   async #leave(run: ActiveRun, left: { value: string | null; progress: string | null }): Promise<void> {
     run.checkpointed = true
-    await this.#deps.receipts.makeRows([run.lease])
     if ((await keepCheckpoints(this.#deps.db, [{ fence: run.lease, ...left }])).size === 0) return
     run.abort('lease_lost')
     throw new BelfryError('lease_lost', `the lease of run ${run.id}, attempt ${run.attempt}, is no longer live`)
@@ -123,7 +119,6 @@ export class RunSupport implements RunServices {
 
   async completeIn(run: ActiveRun, caller: CallerTransaction, result: unknown): Promise<void> {
     run.completesItself = true
-    await this.#deps.receipts.makeRows([run.lease])
     const tx = inCallerTransaction(caller, this.#deps.db.schema)
     const end = { startedAt: run.startedAt, finishedAt: this.now(), result: resultJson(result) }
     if ((await completeIn(tx, run.lease, end)) === 'ok') return

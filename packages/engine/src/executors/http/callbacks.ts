@@ -8,7 +8,6 @@ import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
 import { agesFrom, byLockOrder, type Fence, type Lease, runKey } from '../../leases/lease.ts'
 import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
-import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import { pause } from '../../runtime/pause.ts'
@@ -33,7 +32,6 @@ interface CallbacksDeps {
   random: Random
   finisher: Finisher
   definitions: Definitions
-  receipts: Receipts
   wakeups: Wakeups
   vaultKey: Uint8Array
   stopping: AbortSignal
@@ -85,7 +83,6 @@ export class Callbacks {
     const { db, finisher, wakeups } = this.#deps
     const fence = this.#tokens.read(token)
     if (!fence) return 'unknown_token'
-    // A target may call back before its answer was read, when its run still stands in a receipt.
     const lease = (await readLeases(db, [fence])).get(leaseKey(fence))
     if (!lease) {
       const known = await lookAtAttempts(db, [this.#end(fence, null, body)])
@@ -138,12 +135,11 @@ export class Callbacks {
   }
 
   async #extend(batch: Waiting[]): Promise<void> {
-    const { db, clock, receipts, stopping } = this.#deps
+    const { db, clock, stopping } = this.#deps
     let left = new Map(batch.map((waiting) => [runKey(waiting.lease), waiting]))
     while (left.size > 0 && !stopping.aborted) {
       try {
         const fences = [...left.values()].map(({ lease }) => lease).sort(byLockOrder)
-        await receipts.makeRows(fences)
         for (const held of await renewLeases(db, fences, clock.now() + FOR_EVER_MS)) {
           left.get(runKey(held))?.settle()
           left.delete(runKey(held))

@@ -7,7 +7,6 @@ import {
 import { limitedOrigins } from '../../concurrency/origin-limits.sql.ts'
 import { type Limits, originLimitRef } from '../../concurrency/shared-limits.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
-import type { Receipts } from '../../leases/receipts.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
@@ -24,7 +23,6 @@ interface OriginLimitsDeps {
   clock: Clock
   random: Random
   logger: Logger
-  receipts: Receipts
   wakeups: Wakeups
   shards: number
 }
@@ -194,8 +192,7 @@ export class OriginLimits implements Step {
   }
 
   async #serveBatch(limited: LimitedOrigin, batch: Asking[], tenantId: number, origin: string): Promise<void> {
-    const { db, clock, receipts, shards } = this.#deps
-    await receipts.makeRows(batch.map(({ lease }) => lease))
+    const { db, clock, shards } = this.#deps
     const found = await admitCalls(db, originLimitRef(tenantId, origin, shards), batch, clock.now())
     if (found === 'held') {
       limited.asking.unshift(...batch)

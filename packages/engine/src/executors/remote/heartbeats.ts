@@ -2,9 +2,8 @@ import { appendLogs, type LogLevel, type LogLine } from '../../leases/attempt-lo
 import type { Checkpoint } from '../../leases/checkpoints.sql.ts'
 import { type HeldLease as Live, lookAtLeases, renewEach } from '../../leases/heartbeat.sql.ts'
 import { keepCheckpoints } from '../../leases/keep-checkpoints.ts'
-import { byLockOrder, type Fence, isPacked, runKey } from '../../leases/lease.ts'
-import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
-import type { Receipts } from '../../leases/receipts.sql.ts'
+import { byLockOrder, type Fence, runKey } from '../../leases/lease.ts'
+import { leaseKey } from '../../leases/read-leases.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import { DAY_MS } from '../../schedule/duration.ts'
@@ -16,7 +15,6 @@ import type { LeaseClaim } from './lease-token.ts'
 export interface HeartbeatsDeps {
   db: Database
   clock: Clock
-  receipts: Receipts
   held: HeldLeases
 }
 
@@ -116,26 +114,8 @@ export class Heartbeats {
   }
 
   async #renewRound(round: Renewal[], now: Instant): Promise<void> {
-    const { db, receipts, held } = this.#deps
-    const own = round.flatMap(({ claim }) => held.get(claim.fence)?.lease ?? [])
-    await receipts.makeRows(own, 'leave')
-    // In a receipt that somebody holds: as a row that somebody holds, it is live, and is renewed by the next beat.
-    const live = new Map<string, Live>(
-      own.filter(isPacked).map((lease) => [runKey(lease), { ...lease, cancelRequested: false }]),
-    )
-    const asked = live.size === 0 ? round : round.filter(({ claim }) => !live.has(runKey(claim.fence)))
-    await this.#ask(asked, now, live)
-    const missing = round.filter(({ claim }) => !live.has(runKey(claim.fence)))
-    // Another process may have them in a receipt: reading makes rows of them.
-    const elsewhere = missing.filter(({ claim }) => held.get(claim.fence) === null)
-    if (elsewhere.length > 0) {
-      const found = await readLeases(
-        db,
-        elsewhere.map(({ claim }) => claim.fence),
-      )
-      const again = elsewhere.filter(({ claim }) => found.has(leaseKey(claim.fence)))
-      if (again.length > 0) await this.#ask(again, now, live)
-    }
+    const live = new Map<string, Live>()
+    await this.#ask(round, now, live)
     for (const { claim, resolve } of round) resolve(this.#answerOf(claim.fence, live.get(runKey(claim.fence))))
   }
 

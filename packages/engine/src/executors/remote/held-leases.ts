@@ -21,10 +21,7 @@ export interface HeldLease {
 /** So long after its end a lease is looked for in the tables alone. */
 const KEEP_MS = 5_000
 
-/**
- * The leases that this node gave to workers. It is a memory, not the truth: whoever is not in it is read from the tables. But
- * runs that stand in a receipt may be ended from there by this node alone, and by taking them out of here, once.
- */
+/** The leases that this node gave to workers. It is a memory, not the truth: a lease that is not in it is read from the tables. */
 export class HeldLeases {
   readonly #calls = new Map<string, HeldCall>()
 

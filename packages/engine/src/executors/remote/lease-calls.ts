@@ -6,7 +6,6 @@ import type { Definitions } from '../../leases/definitions.sql.ts'
 import { holderOfCall, holderOfOneCall } from '../../leases/holder.ts'
 import { keepLeases } from '../../leases/keep-leases.ts'
 import type { Lease } from '../../leases/lease.ts'
-import type { Receipts } from '../../leases/receipts.sql.ts'
 import { callsWithLeases, leasesOfCalls } from '../../leases/recover.sql.ts'
 import type { Turns } from '../../ready/turn.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
@@ -32,7 +31,6 @@ export interface LeaseCallsDeps {
   logger: Logger
   finisher: Finisher
   definitions: Definitions
-  receipts: Receipts
   paused: Paused
   wakeups: Wakeups
   turns: Turns

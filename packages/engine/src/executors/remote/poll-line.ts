@@ -6,7 +6,6 @@ import { Claimer, type Taken, type Taker, type Wanted } from '../../attempts/cla
 import { type KeyedClaimDeps, takeKeyed } from '../../attempts/take-keyed.ts'
 import { readQueueLimits } from '../../concurrency/shared-limits.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
-import { MIN_PACKED } from '../../leases/pack-runs.ts'
 import { recoverRemoteLeases } from '../../leases/recover.sql.ts'
 import type { Turns } from '../../ready/turn.ts'
 import type { Instant } from '../../runtime/clock.ts'
@@ -32,8 +31,7 @@ const GATHER_MS = 5
 
 /**
  * The lease calls that wait at this node for runs of one queue, oldest first, and the one claimer that serves them all. While
- * there is less work than room it goes round, one run to each call in turn; of a backlog everybody gets as much as he asked
- * for, and large calls are served one by one, since what one call gets at once can stand in a receipt.
+ * there is less work than room it goes round, one run to each call in turn; of a backlog each call gets as much as it asked for.
  */
 export class PollLine implements Taker, Step {
   readonly queueId: number
@@ -233,7 +231,7 @@ export class PollLine implements Taker, Step {
   #placesOf(limit: number, room: (poll: Poll) => number): Poll[] {
     const calls = this.#idle.map((poll) => ({ poll, left: room(poll) })).filter(({ left }) => left > 0)
     const [first] = calls
-    if (first && (calls.length === 1 || (this.#hasBacklog && first.left >= MIN_PACKED))) {
+    if (first && calls.length === 1) {
       return new Array<Poll>(Math.min(limit, first.left)).fill(first.poll)
     }
     const places: Poll[] = []
