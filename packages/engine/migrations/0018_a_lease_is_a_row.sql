@@ -18,3 +18,15 @@ drop view packed_runs;
 drop table receipts;
 alter table timers drop column packed_nominal, drop column packed_by;
 alter table limits drop column packed_by, drop column packed_jobs;
+
+-- One claim serves runs that may be repeated and runs that may not: they stand in one index. Those with a key stay apart.
+drop index runs_ready;
+drop index runs_ready_once;
+create index runs_ready on runs (queue_id, priority, turn) where state = 0 and delivery < 2;
+
+-- A lease stands in an index of its queue only where it holds a slot of the queue's limit.
+drop index runs_leased_of_queue;
+alter table runs add column queue_slot boolean not null default false;
+create index runs_leased_of_queue on runs (queue_id) where state = 1 and queue_slot;
+alter table limits add column has_older boolean not null default false;
+update limits set has_older = true where kind = 1;

@@ -1,4 +1,4 @@
-import type { KeyedEffects } from './attempts/claim-keyed.ts'
+import type { KeyEffects } from './attempts/admit-keyed.ts'
 import { FaultyClaims } from './attempts/faulty-claims.ts'
 import { LimitSweep } from './concurrency/limit-sweep.sql.ts'
 import { LimitWaker } from './concurrency/limit-waker.ts'
@@ -30,7 +30,7 @@ export class KeySide {
   /** For those who claim, who end runs, and who change limits; each is told after the commit. */
   readonly hooks: {
     faulty: FaultyClaims
-    onKeyedClaim(effects: KeyedEffects): void
+    onKeyedClaim(effects: KeyEffects): void
     onKeyFreed(shard: number, key: string): void
     onKeyChanged(shard: number, key: string): void
   }

@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest'
-import type { Claimed } from '../leases/lease-picked.ts'
+import type { Claimed } from '../leases/take-lease.ts'
 import { Turns } from '../ready/turn.ts'
 import { ManualClock } from '../runtime/clock.ts'
-import { Claimer, type Taken, type Wanted } from './claimer.ts'
+import { Claimer, type Room } from './claimer.ts'
+import type { Taken } from './taken.ts'
 
 const LEVEL = 5
 
 /** A queue of turns, and claims that answer when the test says so. */
 function setup(turns: number[]) {
   let ready = [...turns]
-  const asked: { wanted: Wanted; answer: () => void; fail: () => void }[] = []
+  const asked: { wanted: Room; answer: () => void; fail: () => void }[] = []
   let waiting: number[] = []
   let room = 1_000
   const taker = {
@@ -18,7 +19,7 @@ function setup(turns: number[]) {
     freeSlots: () => 0,
     wantsMore: () => room > 0,
     firstWaiting: () => waiting[0] ?? null,
-    lease: (wanted: Wanted) => {
+    lease: (wanted: Room) => {
       const from = wanted.levels[0]?.watermark ?? 0
       const taken = ready.filter((turn) => turn >= from).slice(0, wanted.limit)
       ready = ready.filter((turn) => !taken.includes(turn))
@@ -26,7 +27,8 @@ function setup(turns: number[]) {
         const answer = () => {
           waiting = [...waiting, ...taken].sort((a, b) => a - b)
           const claimed = taken.map((turn) => ({ turn, priority: LEVEL }) as Claimed)
-          resolve({ claimed, mayBeMore: claimed.length === wanted.limit })
+          const reached = new Map(taken.length === 0 ? [] : [[LEVEL, taken.at(-1) as number]])
+          resolve({ claimed, mayBeMore: claimed.length === wanted.limit, reached, onceWaits: false, isHeld: false })
         }
         let isOver = false
         const fail = () => {

@@ -1,28 +1,16 @@
-import { hasKey, isAtMostOnce, PRIORITIES } from '../job/level.ts'
-import type { Claimed } from '../leases/lease-picked.ts'
+import { hasKey, PRIORITIES } from '../job/level.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { isConnectionLost } from '../store/database.ts'
-import type { Delivery, Level } from './claim.sql.ts'
+import type { Kind, Level } from './pick.ts'
+import type { Taken } from './taken.ts'
 
-/** What is claimed apart: runs that may be repeated, such that may not, and such that have a key, of either kind. */
-export type Kind = Delivery | 'keyed'
-
-export interface Wanted {
+/** So many runs of these levels, for whoever the taker leases for. */
+export interface Room {
+  kind: Kind
   levels: readonly Level[]
   limit: number
-  delivery: Kind
-}
-
-export interface Taken {
-  claimed: readonly Claimed[]
-  /** All that could be taken was there, or nobody knows. */
-  mayBeMore: boolean
-  /** By priority, the turn before which nothing is ready any more, where that is not told by what was claimed. */
-  reached?: ReadonlyMap<number, number>
-  /** Somebody else holds what is left: it is to be looked at again soon, not at once. */
-  isHeld?: boolean
 }
 
 /** Where claimed runs go: it says how many it can take, leases them and keeps them. */
@@ -32,7 +20,7 @@ export interface Taker {
   credit(onceWaits: boolean): number
   freeSlots(): number
   wantsMore(): boolean
-  lease(wanted: Wanted): Promise<Taken>
+  lease(room: Room): Promise<Taken>
   /** The first turn of what is leased and waits for a slot; null: nothing does. */
   firstWaiting(): number | null
 }
@@ -47,11 +35,10 @@ const LONGEST_WAIT_MS = 1_000
 const SHORT_PAUSE_MS = 5
 /** A pool that has no room for longer says when it has. */
 const MAX_SHORT_PAUSES = 10
-const FIRST_LEVEL: Record<Kind, number> = { at_least_once: 0, at_most_once: PRIORITIES, keyed: 2 * PRIORITIES }
+const FIRST_LEVEL: Record<Kind, number> = { plain: 0, keyed: PRIORITIES }
 /** Of two whose turn it is at once the first goes first. */
-const KINDS: readonly Kind[] = ['keyed', 'at_most_once', 'at_least_once']
-const kindOf = (level: number): Kind =>
-  hasKey(level) ? 'keyed' : isAtMostOnce(level) ? 'at_most_once' : 'at_least_once'
+const KINDS: readonly Kind[] = ['keyed', 'plain']
+const kindOf = (level: number): Kind => (hasKey(level) ? 'keyed' : 'plain')
 const LOWEST_TURN = Number.MIN_SAFE_INTEGER
 const all = (slots: number): number => slots
 const half = (slots: number): number => Math.ceil(slots / 2)
@@ -76,10 +63,12 @@ export class Claimer implements Step {
   /** Per level, the last turn that was leased. */
   readonly #leasedUpTo = new Map<number, number>()
   /** So many are said to be ready before what was leased last: they are not left waiting until a large claim is worth its statement. */
-  readonly #overtaking: Record<Kind, number> = { at_least_once: 0, at_most_once: 0, keyed: 0 }
+  readonly #overtaking: Record<Kind, number> = { plain: 0, keyed: 0 }
   #shortPauses = 0
-  /** The last claim left something to whoever holds its key. */
+  /** The last claim left something of which another transaction holds the key. */
   #isHeld = false
+  /** The last claim left runs that may be performed at most once: until they have a slot nothing is leased ahead of one. */
+  #onceWaits = false
 
   /** `turns` is told of every claim: by them it knows how far the queue is. */
   constructor(taker: Taker, deps: { clock: Clock; turns: Turns }) {
@@ -98,8 +87,7 @@ export class Claimer implements Step {
 
   /** Runs that may be performed at most once are known to wait. */
   get onceWaits(): boolean {
-    for (const level of this.#hinted) if (isAtMostOnce(level)) return true
-    return false
+    return this.#onceWaits
   }
 
   /** A run of this level became ready. */
@@ -132,13 +120,13 @@ export class Claimer implements Step {
 
   async #claimAll(): Promise<{ waitMs: number }> {
     this.#isHeld = false
-    const done: Record<Kind, boolean> = { keyed: false, at_most_once: false, at_least_once: false }
+    const done: Record<Kind, boolean> = { keyed: false, plain: false }
     const kinds = this.#kindsInTurn()
     let failure: { error: unknown } | null = null
     for (const [place, kind] of kinds.entries()) {
       const share = place === kinds.length - 1 ? all : half
       try {
-        done[kind] = kind === 'at_least_once' ? await this.#claimUsual(share) : await this.#claimIntoSlots(kind, share)
+        done[kind] = kind === 'plain' ? await this.#claimPlain(share) : await this.#claimKeyed(share)
       } catch (error) {
         // One kind that cannot be claimed stops no other.
         if (isConnectionLost(error)) throw error
@@ -146,8 +134,8 @@ export class Claimer implements Step {
       }
     }
     if (failure !== null) throw failure.error
-    const { keyed, at_most_once: once, at_least_once: usual } = done
-    if (once || usual || (keyed && !this.#isHeld)) return { waitMs: 0 }
+    const { keyed, plain } = done
+    if (plain || (keyed && !this.#isHeld)) return { waitMs: 0 }
     return { waitMs: keyed || this.#asksAgain() ? SHORT_PAUSE_MS : LONGEST_WAIT_MS }
   }
 
@@ -165,13 +153,13 @@ export class Claimer implements Step {
     return KINDS.filter((kind) => heads.has(kind)).sort((a, b) => (heads.get(a) ?? 0) - (heads.get(b) ?? 0))
   }
 
-  async #claimUsual(share: (slots: number) => number): Promise<boolean> {
-    const levels = this.#levelsOf('at_least_once')
+  async #claimPlain(share: (slots: number) => number): Promise<boolean> {
+    const levels = this.#levelsOf('plain')
     const isLarge = !this.#isForFew && this.#taker.wantsMore()
     if (levels.length === 0 || (!isLarge && this.#few === 0)) return false
-    const credit = share(this.#taker.credit(levels.length < this.#hinted.size))
+    const credit = share(this.#taker.credit(this.#onceWaits || levels.length < this.#hinted.size))
     const limit = isLarge ? Math.min(MAX_CLAIM, credit - this.#roomForFew(credit)) : Math.min(this.#few, credit)
-    return limit > 0 && this.#claim(levels, limit, 'at_least_once')
+    return limit > 0 && this.#claim(levels, limit, 'plain')
   }
 
   /** Of what may be leased ahead of a slot a little is left to those who overtake. */
@@ -186,7 +174,7 @@ export class Claimer implements Step {
 
   /** Those of the usual kind that stand before what was leased, and one more, which tells that there are no more such. */
   get #few(): number {
-    const { at_least_once: overtaking } = this.#overtaking
+    const { plain: overtaking } = this.#overtaking
     return overtaking === 0 ? 0 : Math.min(SMALL_CLAIM, overtaking + 1)
   }
 
@@ -195,7 +183,7 @@ export class Claimer implements Step {
     try {
       // What is said in the same breath goes along.
       await null
-      if (this.#isForFew && this.#underWay.size > 0) await this.#claimUsual(all)
+      if (this.#isForFew && this.#underWay.size > 0) await this.#claimPlain(all)
     } catch {
     } finally {
       this.#beside = null
@@ -206,43 +194,40 @@ export class Claimer implements Step {
     return [...this.#hinted].filter((level) => kindOf(level) === kind)
   }
 
-  /**
-   * Runs that may be performed at most once, or that have a key, are leased into free slots only, and share those with the others:
-   * ahead of one, the former would be lost without need, and the latter would hold a slot of their key without working.
-   */
-  async #claimIntoSlots(kind: Kind, share: (slots: number) => number): Promise<boolean> {
+  /** Runs that have a key are leased into free slots only: ahead of one they would hold a slot of their key without working. */
+  async #claimKeyed(share: (slots: number) => number): Promise<boolean> {
     // Runs that take no time, of the claim before, end in this turn of the event loop: then there is room for a large claim.
-    const most = kind === 'keyed' ? MAX_KEYED_CLAIM : MAX_CLAIM
-    if (this.#taker.freeSlots() < most) await new Promise((resolve) => setImmediate(resolve))
-    const levels = this.#levelsOf(kind)
+    if (this.#taker.freeSlots() < MAX_KEYED_CLAIM) await new Promise((resolve) => setImmediate(resolve))
+    const levels = this.#levelsOf('keyed')
     const slots = share(this.#taker.freeSlots())
     if (levels.length === 0 || slots === 0) return false
-    return this.#claim(levels, Math.min(most, slots), kind)
+    return this.#claim(levels, Math.min(MAX_KEYED_CLAIM, slots), 'keyed')
   }
 
-  async #claim(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
-    const overtaking = this.#overtaking[delivery]
-    this.#overtaking[delivery] = 0
+  /** Answers whether it got on: false, if all that is left waits for a slot. */
+  async #claim(levels: number[], limit: number, kind: Kind): Promise<boolean> {
+    const overtaking = this.#overtaking[kind]
+    this.#overtaking[kind] = 0
     for (const level of levels) this.#hinted.delete(level)
     // What this one was told of and does not get is not to be passed by another under way either.
     if (this.#underWay.size === 0) for (const level of levels) this.#heard.delete(level)
     try {
-      const mayBeMore = await this.#leaseUpTo(levels, limit, delivery)
+      const { claimed, mayBeMore } = await this.#leaseUpTo(levels, limit, kind)
       if (mayBeMore) for (const level of levels) this.#hinted.add(level)
-      return true
+      return claimed.length > 0 || !this.#onceWaits
     } catch (error) {
       for (const level of levels) this.#hinted.add(level)
-      this.#overtaking[delivery] += overtaking
+      this.#overtaking[kind] += overtaking
       throw error
     }
   }
 
-  async #leaseUpTo(levels: number[], limit: number, delivery: Kind): Promise<boolean> {
+  async #leaseUpTo(levels: number[], limit: number, kind: Kind): Promise<Taken> {
     const from = new Map(levels.map((level) => [level, this.#watermarks.get(level) ?? LOWEST_TURN]))
     const asked = [...from].map(([level, watermark]) => ({ priority: level % PRIORITIES, watermark }))
     this.#underWay.add(from)
-    const taken = await this.#taker.lease({ levels: asked, limit, delivery }).finally(() => this.#underWay.delete(from))
-    const { claimed, mayBeMore, reached, isHeld } = taken
+    const taken = await this.#taker.lease({ kind, levels: asked, limit }).finally(() => this.#underWay.delete(from))
+    const { claimed, mayBeMore, reached, isHeld, onceWaits } = taken
     const firstWaiting = this.#taker.firstWaiting()
     const isAlone = this.#underWay.size === 0
     this.#deps.turns.claimed(this.#deps.clock.now(), this.queueId, {
@@ -251,13 +236,14 @@ export class Claimer implements Step {
       firstWaiting,
     })
     if (isHeld) this.#isHeld = true
+    if (kind === 'plain') this.#onceWaits = onceWaits
     const last = lastTurns(claimed)
     let goesOn = false
-    for (const [priority, turn] of last) if (this.#goesOn(FIRST_LEVEL[delivery] + priority, turn)) goesOn = true
+    for (const [priority, turn] of last) if (this.#goesOn(FIRST_LEVEL[kind] + priority, turn)) goesOn = true
     // All of these went before what had been leased: there may be more such.
-    if (mayBeMore && claimed.length > 0 && !goesOn) this.#overtaking[delivery] += SMALL_CLAIM
-    for (const [priority, turn] of reached ?? last) this.#raise(FIRST_LEVEL[delivery] + priority, turn)
-    return mayBeMore
+    if (mayBeMore && claimed.length > 0 && !goesOn) this.#overtaking[kind] += SMALL_CLAIM
+    for (const [priority, turn] of reached) this.#raise(FIRST_LEVEL[kind] + priority, turn)
+    return taken
   }
 
   #raise(level: number, turn: number): void {
@@ -280,7 +266,7 @@ export class Claimer implements Step {
 }
 
 /** By priority; a claim of thousands has few. */
-function lastTurns(claimed: readonly Claimed[]): Map<number, number> {
+function lastTurns(claimed: Taken['claimed']): Map<number, number> {
   const last = new Map<number, number>()
   for (const { priority, turn } of claimed) if (turn > (last.get(priority) ?? LOWEST_TURN)) last.set(priority, turn)
   return last

@@ -3,15 +3,16 @@ import type { KeyRef } from '../concurrency/key-ref.ts'
 import type { Definition } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { isLockTimeout, type Transaction } from '../store/database.ts'
-import { type LockedKey, lockKeys, type PickedRun } from './claim-keyed.sql.ts'
 import { definitionsOfKeys, newestJobsOfKeys } from './definitions-of-keys.sql.ts'
+import { type LockedKey, lockKeys } from './key-slots.sql.ts'
+import type { PickedRun } from './limited-picks.sql.ts'
 
-/** Whoever makes the same row may take as long as he likes to commit: his key is left for a later claim. */
+/** Another transaction that makes the same row may take long to commit: its key is left for a later claim. */
 const PATIENCE_MS = 5
 /** Where one of many cannot be made, so many are made one by one; the rest is for later claims. */
 const MAX_ALONE = 50
 
-/** The keys that nobody else holds, in the order of their rows. One that has no row gets it from what the jobs of its runs say. */
+/** The keys that no other transaction holds, in the order of their rows. One that has no row gets it from what the jobs of its runs say. */
 export async function holdKeys(
   tx: Transaction,
   byName: ReadonlyMap<string, readonly PickedRun[]>,
@@ -54,7 +55,7 @@ async function makeKeys(tx: Transaction, missing: readonly KeyRef[], now: Instan
   )
 }
 
-/** Null: somebody else is just making one of them, and none was made. */
+/** Null: another transaction is just making one of them, and none was made. */
 async function makeUnlessBusy(tx: Transaction, limits: KeyLimit[], now: Instant): Promise<Set<string> | null> {
   let made: Set<string> | null = null
   try {

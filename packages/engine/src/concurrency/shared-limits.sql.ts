@@ -13,7 +13,7 @@ import type { Rate } from './gcra.ts'
 const COLUMNS = 'l.max_running, l.rate_count, l.rate_period_ms, l.rate_burst'
 const LOCK = statement(
   'lock_shared_limit',
-  `select ${COLUMNS}, l.rate_at, l.used_at from belfry.limits l where l.shard = $1 and l.kind = $2 and l.key = $3 for update skip locked`,
+  `select ${COLUMNS}, l.rate_at, l.used_at, l.has_older from belfry.limits l where l.shard = $1 and l.kind = $2 and l.key = $3 for update skip locked`,
 )
 const EXISTS = statement(
   'look_at_shared_limit',
@@ -25,8 +25,8 @@ const CHARGE = statement(
 )
 const PUT = statement(
   'put_shared_limit',
-  `insert into belfry.limits as l (used_at, key, tenant_id, max_running, rate_count, rate_period_ms, rate_burst, shard, kind, name)
-   values (to_timestamp($10::float8 / 1000), $3, $4, $6, $7, $8, $9, $1, $2, $5)
+  `insert into belfry.limits as l (used_at, key, tenant_id, max_running, rate_count, rate_period_ms, rate_burst, shard, kind, name, has_older)
+   values (to_timestamp($10::float8 / 1000), $3, $4, $6, $7, $8, $9, $1, $2, $5, true)
    on conflict (shard, kind, key) do update set max_running = excluded.max_running, rate_count = excluded.rate_count,
      rate_period_ms = excluded.rate_period_ms, rate_burst = excluded.rate_burst
    returning (l.xmax = 0)`,
@@ -45,7 +45,7 @@ const OF_QUEUES = statement(
 )
 const OF_QUEUE = statement(
   'limit_of_queue',
-  `select ${COLUMNS}, l.rate_at, l.used_at from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = $1`,
+  `select ${COLUMNS}, l.rate_at, l.used_at, l.has_older from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = $1`,
 )
 
 /** Which row it is. */
@@ -65,6 +65,8 @@ export interface HeldLimit extends Limits {
   rateAt: number
   /** Before this nothing is leased: what began without knowing of the limit is not counted yet. */
   usedAt: Instant
+  /** Of a queue: leases from before there was a limit may not have a slot of it yet. */
+  hasOlder: boolean
 }
 
 type Columns = readonly [number | null, number | null, string | null, number | null]
@@ -85,20 +87,23 @@ const placeOf = ({ shard, kind, key }: LimitRef): [number, number, string] => [s
 
 /** Holds the row until the end of the transaction; or tells that somebody else does, or that there is no limit any more. */
 export async function lockLimit(tx: Queryable, ref: LimitRef): Promise<HeldLimit | 'held' | 'none'> {
-  const [row] = await tx.query<[...Columns, string, Instant]>(LOCK, placeOf(ref))
+  const [row] = await tx.query<HeldRow>(LOCK, placeOf(ref))
   if (row === undefined) return (await tx.query(EXISTS, placeOf(ref))).length > 0 ? 'held' : 'none'
   return heldOf(row)
 }
 
-const heldOf = (row: [...Columns, string, Instant]): HeldLimit => ({
+type HeldRow = readonly [...Columns, rateAt: string, usedAt: Instant, hasOlder: boolean]
+
+const heldOf = (row: HeldRow): HeldLimit => ({
   ...limitsOf(row),
   rateAt: Number(row[4]),
   usedAt: row[5],
+  hasOlder: row[6],
 })
 
 /** To be looked at alone; null: the queue has no limit. */
 export async function readQueueLimit(db: Queryable, queueId: number): Promise<HeldLimit | null> {
-  const [row] = await db.query<[...Columns, string, Instant]>(OF_QUEUE, [queueId])
+  const [row] = await db.query<HeldRow>(OF_QUEUE, [queueId])
   return row ? heldOf(row) : null
 }
 

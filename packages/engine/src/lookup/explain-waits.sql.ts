@@ -1,5 +1,5 @@
 import { SUBJECT } from '../audit/record-change.sql.ts'
-import { DELIVERY, RUN_STATE } from '../job/states.ts'
+import { KEYED, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -14,11 +14,10 @@ const ABANDONED_MS = 60_000
 /** So long a run may lie there before somebody takes it who is there. */
 const TAKEN_WITHIN_MS = 5_000
 
-const aheadText = (delivery: number): string =>
-  `(select from generate_series(0, 9) as level (priority) cross join lateral (
-      select from belfry.runs r where r.queue_id = $2 and r.state = ${RUN_STATE.ready} and r.delivery = ${delivery} and r.priority = level.priority
-        and r.turn < $3 and r.tenant_id = $1
-      order by r.queue_id, r.priority, r.turn limit ${MAX_SCANNED}) r limit ${MAX_SCANNED})`
+const AHEAD = `select from generate_series(0, 9) as level (priority) cross join lateral (
+       select from belfry.runs r where r.queue_id = $2 and r.state = ${RUN_STATE.ready} and r.delivery < ${KEYED} and r.priority = level.priority
+         and r.turn < $3 and r.tenant_id = $1
+       order by r.queue_id, r.priority, r.turn limit ${MAX_SCANNED}) r limit ${MAX_SCANNED}`
 
 /** Turns fold priority and age into one number, so what goes before a ready run are the smaller ones of each priority. */
 const READY = statement(
@@ -28,12 +27,12 @@ const READY = statement(
      where a.tenant_id = $1 and a.tenant_id > 0 and a.finished_at > to_timestamp(($4::float8 - ${LATELY_MS}) / 1000) and a.finished_at <= to_timestamp($4::float8 / 1000) and a.number > 0
      order by a.finished_at desc limit ${MAX_SCANNED}
    )
-   select (select count(*)::int from (${aheadText(DELIVERY.at_least_once)} union all ${aheadText(DELIVERY.at_most_once)}) ahead),
+   select (select count(*)::int from (${AHEAD}) ahead),
      (select count(*)::int from latest l where l.queue_id = $2),
      (select case when count(*) = ${MAX_SCANNED} then min(l.finished_at) else to_timestamp(($4::float8 - ${LATELY_MS}) / 1000) end from latest l),
      q.paused_at, q.pause_reason, coalesce(q.paused_by, done.actor),
      (select max(l.leased_at) from latest l where l.queue_id = $2),
-     exists (select from belfry.runs r where r.queue_id = $2 and r.queue_id > 0 and r.state = ${RUN_STATE.leased})
+     exists (select from (select r.queue_id from belfry.runs r where r.state = ${RUN_STATE.leased} order by r.lease_until limit ${MAX_SCANNED}) l where l.queue_id = $2)
    from belfry.queues q left join lateral (
      select c.actor from belfry.job_changes c
      where q.paused_at is not null and c.tenant_id = $1 and c.subject = ${SUBJECT.queue} and c.subject_id = q.name and c.action = 'pause'

@@ -1,4 +1,4 @@
-import { DELIVERY, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { KEYED, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -13,12 +13,8 @@ const LATELY_MS = 300_000
 const ARRIVALS_MS = 60_000
 const QUEUE_NAME = /^[A-Za-z0-9._-]{1,128}$/
 
-const readyText = (delivery: number): string =>
-  `(select r.due_at from belfry.runs r where r.queue_id = q.id and r.state = ${RUN_STATE.ready} and r.delivery = ${delivery} and r.tenant_id = $1
-      order by r.queue_id, r.priority, r.turn limit ${MAX_COUNTED})`
-
 /**
- * What waits stands in the two indexes of ready runs, what is performed in the one of leases and in receipts. The latest attempts of
+ * What waits stands in the index of ready runs, what is performed in the one of leases. The latest attempts of
  * the tenant, a bounded number, tell the rest: how long those of the queue took, and how many of them became due within the
  * time that these attempts cover. With what became due in that time and has not ended, that is what arrived.
  */
@@ -29,8 +25,8 @@ const SCALE = statement(
      where (q.tenant_id = $1 or q.shared) and q.name = $2 and q.deleted_at is null order by q.shared limit 1
    ), ready as materialized (
      select r.due_at from q cross join lateral (
-       ${readyText(DELIVERY.at_least_once)} union all ${readyText(DELIVERY.at_most_once)}
-     ) r limit ${MAX_COUNTED}
+       select r.due_at from belfry.runs r where r.queue_id = q.id and r.state = ${RUN_STATE.ready} and r.delivery < ${KEYED} and r.tenant_id = $1
+       order by r.queue_id, r.priority, r.turn limit ${MAX_COUNTED}) r
    ), leased as materialized (
      select r.due_at from belfry.runs r where r.state = ${RUN_STATE.leased} and r.tenant_id = $1 and r.queue_id = (select q.id from q)
      order by r.lease_until limit ${MAX_COUNTED}

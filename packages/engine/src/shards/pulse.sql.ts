@@ -1,6 +1,7 @@
 import { PRIORITIES } from '../job/level.ts'
-import { DELIVERY, KEYED, LIMIT_KIND, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
+import { KEYED, LIMIT_KIND, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type FleetTurns, fleetTurns } from './fleet-turns.sql.ts'
@@ -9,14 +10,13 @@ import { type QueueSettings, queueSettingsOf } from './queue-settings.ts'
 import { PROMOTER_BIT } from './roles.ts'
 import { type TenantLimits, tenantLimitsOf } from './tenant-limits.ts'
 
-/** Per queue and priority the lowest turn of its ready runs. Each kind of delivery has an index of its own. */
+/** Per queue and priority the lowest turn of its ready runs. Those that have a key have an index of their own. */
 const headsOf = (queueIds: string, delivery: string): string =>
   `array(select (select r.turn from belfry.runs r where r.queue_id = q.queue_id and r.state = ${RUN_STATE.ready} and r.delivery ${delivery}
          and r.priority = p.priority order by r.turn limit 1)
        from unnest(${queueIds}::int[]) with ordinality as q (queue_id, n) cross join generate_series(0, 9) as p (priority) order by q.n, p.priority)`
 
-const USUAL = `= ${DELIVERY.at_least_once}`
-const ONCE = `= ${DELIVERY.at_most_once}`
+const PLAIN = `< ${KEYED}`
 const WITH_KEY = `>= ${KEYED}`
 
 /** Calendars that have changed, of one pulse; the rest comes when these are done. */
@@ -33,6 +33,73 @@ const QUEUE_SETTINGS = `array(select q.id || '/' || coalesce(q.max_depth::text, 
 const TENANT_LIMITS = `array(select t.id || '/' || coalesce(t.max_waiting_runs::text, '') || '/' || coalesce(t.max_waiting_seconds::text, '')
        from belfry.tenants t where t.max_waiting_runs is not null or t.max_waiting_seconds is not null order by t.id limit ${MAX_SETTINGS})`
 
+interface Pulsed {
+  now: number
+  last: number | null
+  live: string
+  oldest: number | null
+  grace: number | null
+  timers: string
+  waiting: string
+  hasExpired: boolean
+  heads: string
+  headsKeyed: string
+  promoters: string
+  paused: string
+  deleted: string
+  httpQueues: number
+  hasBackfills: boolean
+  hasBlocked: boolean
+  calendars: string
+  zoneData: string | null
+  hasStartDeadlines: boolean
+  hasLimited: boolean
+  limitedQueues: string
+  fleet: string
+  pauses: string
+  queueSettings: string
+  tenantLimits: string
+  hasOutbox: boolean
+}
+
+const PULSED = columns<Pulsed>({
+  now: 'extract(epoch from clock.now)::float8 * 1000',
+  last: '(select extract(epoch from max(n.pulsed_at))::float8 * 1000 from belfry.nodes n)',
+  live: `array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' or (n.shard = $1 and n.id = $2))::text[]`,
+  oldest: `(select extract(epoch from min(n.pulsed_at))::float8 * 1000 from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.id <> $2)`,
+  grace: `(select extract(epoch from (m.value #>> '{}')::timestamptz)::float8 * 1000 from belfry.meta m where m.key = 'grace_until')`,
+  timers: `array(select coalesce((select extract(epoch from t.due_at)::float8 * 1000 from belfry.timers t
+       where t.shard = s.shard and t.due_at >= to_timestamp(s.after / 1000) and t.due_at < 'infinity' order by t.due_at limit 1), 'Infinity')
+     from unnest($5::smallint[], $6::float8[]) with ordinality as s (shard, after, n) order by s.n)`,
+  waiting: `array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
+       where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
+     from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n)`,
+  hasExpired: `exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)`,
+  heads: headsOf('$7', PLAIN),
+  headsKeyed: headsOf('$7', WITH_KEY),
+  promoters: `array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[]`,
+  paused: `array(select q.id from belfry.queues q where q.paused_at is not null
+     union select q.id from belfry.pauses p cross join lateral (
+       select q.id from belfry.queues q where q.tenant_id = p.tenant_id and not q.shared) q
+     where p.kind = ${PAUSE_KIND.tenant} and p.ended_at is null)`,
+  deleted: `array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute')`,
+  httpQueues: `(select count(*)::int from belfry.queues q where q.kind = ${QUEUE_KIND.http})`,
+  hasBackfills:
+    '(select true from belfry.backfills b where b.ended_at is null order by b.shard, b.job_id limit 1) is not null',
+  hasBlocked: `exists (select from belfry.runs r where r.state = ${RUN_STATE.blocked})`,
+  calendars: `array(select c.tenant_id || '/' || c.version || '/' || c.name from belfry.calendars c where c.replanned < c.version
+     order by c.updated_at limit ${MAX_CALENDARS})`,
+  zoneData: `(select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data')`,
+  hasStartDeadlines: `exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null)`,
+  hasLimited: `exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})`,
+  limitedQueues: `array(select l.key from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = any($10::bigint[]))`,
+  fleet: fleetTurns('$2'),
+  pauses: PAUSES,
+  queueSettings: QUEUE_SETTINGS,
+  tenantLimits: TENANT_LIMITS,
+  hasOutbox: 'exists (select from belfry.outbox)',
+})
+
 /**
  * The one statement that a process sends every second: it renews the node's row and answers everything the other loops may
  * have to do. Instants come back as milliseconds, in the order of the shards and queue levels that were asked about.
@@ -46,47 +113,9 @@ const PULSE = statement(
        select now, to_timestamp($4::float8 / 1000), $2, $1, $8, $9, $11::json from clock
      on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at, address = excluded.address, charges = excluded.charges
    )
-   select extract(epoch from clock.now)::float8 * 1000,
-     (select extract(epoch from max(n.pulsed_at))::float8 * 1000 from belfry.nodes n),
-     array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' or (n.shard = $1 and n.id = $2))::text[],
-     (select extract(epoch from min(n.pulsed_at))::float8 * 1000 from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.id <> $2),
-     (select extract(epoch from (m.value #>> '{}')::timestamptz)::float8 * 1000 from belfry.meta m where m.key = 'grace_until'),
-     array(select coalesce((select extract(epoch from t.due_at)::float8 * 1000 from belfry.timers t
-         where t.shard = s.shard and t.due_at >= to_timestamp(s.after / 1000) and t.due_at < 'infinity' order by t.due_at limit 1), 'Infinity')
-       from unnest($5::smallint[], $6::float8[]) with ordinality as s (shard, after, n) order by s.n),
-     array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
-         where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
-       from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n),
-     exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now),
-     ${headsOf('$7', USUAL)},
-     ${headsOf('$7', ONCE)},
-     ${headsOf('$7', WITH_KEY)},
-     array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[],
-     array(select q.id from belfry.queues q where q.paused_at is not null
-       union select q.id from belfry.pauses p cross join lateral (
-         select q.id from belfry.queues q where q.tenant_id = p.tenant_id and not q.shared) q
-       where p.kind = ${PAUSE_KIND.tenant} and p.ended_at is null),
-     array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute'),
-     (select count(*)::int from belfry.queues q where q.kind = ${QUEUE_KIND.http}),
-     (select true from belfry.backfills b where b.ended_at is null order by b.shard, b.job_id limit 1) is not null,
-     exists (select from belfry.runs r where r.state = ${RUN_STATE.blocked}),
-     array(select c.tenant_id || '/' || c.version || '/' || c.name from belfry.calendars c where c.replanned < c.version
-       order by c.updated_at limit ${MAX_CALENDARS}),
-     (select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data'),
-     exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null),
-     exists (select from belfry.runs r where r.state = ${RUN_STATE.limited}),
-     array(select l.key from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = any($10::bigint[])),
-     ${fleetTurns('$2')},
-     ${PAUSES},
-     ${QUEUE_SETTINGS},
-     ${TENANT_LIMITS},
-     exists (select from belfry.outbox)
-   from clock`,
+   select ${PULSED.text} from clock`,
 )
-const HEADS = statement(
-  'read_heads',
-  `select ${headsOf('$1', USUAL)}, ${headsOf('$1', ONCE)}, ${headsOf('$1', WITH_KEY)}`,
-)
+const HEADS = statement('read_heads', `select ${headsOf('$1', PLAIN)}, ${headsOf('$1', WITH_KEY)}`)
 const GRACE = statement(
   'grant_grace',
   `insert into belfry.meta (key, value) values ('grace_until', to_jsonb($1::text)) on conflict (key) do update set value = excluded.value`,
@@ -158,17 +187,10 @@ export interface PulseAnswer {
   hasOutbox: boolean
 }
 
-type Row = [
-  ...[number, number | null, string, number | null, number | null, string, string, boolean, string, string, string],
-  ...[string, string, string, number, boolean, boolean],
-  ...[string, string | null, boolean, boolean],
-  ...[string, string, string, string, string],
-  hasOutbox: boolean,
-]
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
 
 export async function sendPulse(db: Queryable, question: PulseQuestion): Promise<PulseAnswer> {
-  const [row] = await db.query<Row>(PULSE, [
+  const [row] = await db.query<RowOf<Pulsed>>(PULSE, [
     question.nodeShard,
     question.nodeId,
     question.now,
@@ -181,40 +203,33 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     question.servedQueueIds,
     question.charges === null ? null : JSON.stringify(question.charges),
   ])
-  const [now, last, live, oldest, grace, timers, waiting, expired, heads, headsOnce, headsKeyed] = row as Row
-  const [promoters, paused, deleted, httpQueues, hasBackfills, hasBlocked] = (row as Row).slice(11) as [
-    ...[string, string, string, number, boolean, boolean],
-  ]
-  const [calendars, zoneData, hasStartDeadlines, hasLimited, limitedQueues, fleet] = (row as Row).slice(17) as [
-    ...[string, string | null, boolean, boolean, string, string],
-  ]
-  const [pauses, queueSettings, tenantLimits] = (row as Row).slice(23) as [string, string, string]
+  const said = PULSED.read(row as RowOf<Pulsed>)
   return {
-    now: Math.floor(now),
-    lastPulseAt: last,
-    liveNodes: listOf(live),
-    promoters: listOf(promoters),
-    pausedQueueIds: listOf(paused).map(Number),
-    deletedQueueIds: listOf(deleted).map(Number),
-    httpQueues,
-    hasBackfills,
-    oldestPulseAt: oldest,
-    graceUntil: grace,
-    timersDue: listOf(timers).map(Number),
-    waitingDue: listOf(waiting).map(Number),
-    hasExpired: expired,
-    heads: headsByQueue(question.queueIds, heads, headsOnce, headsKeyed),
-    hasBlocked,
-    changedCalendars: listOf(calendars).map(calendarOf),
-    zoneData,
-    hasStartDeadlines,
-    hasLimited,
-    limitedQueueIds: listOf(limitedQueues).map(Number),
-    fleet: JSON.parse(fleet) as FleetTurns,
-    pauses: listOf(pauses).map(pauseMarkOf),
-    queueSettings: listOf(queueSettings).map(queueSettingsOf),
-    tenantLimits: listOf(tenantLimits).map(tenantLimitsOf),
-    hasOutbox: (row as Row)[26],
+    now: Math.floor(said.now),
+    lastPulseAt: said.last,
+    liveNodes: listOf(said.live),
+    promoters: listOf(said.promoters),
+    pausedQueueIds: listOf(said.paused).map(Number),
+    deletedQueueIds: listOf(said.deleted).map(Number),
+    httpQueues: said.httpQueues,
+    hasBackfills: said.hasBackfills,
+    oldestPulseAt: said.oldest,
+    graceUntil: said.grace,
+    timersDue: listOf(said.timers).map(Number),
+    waitingDue: listOf(said.waiting).map(Number),
+    hasExpired: said.hasExpired,
+    heads: headsByQueue(question.queueIds, said.heads, said.headsKeyed),
+    hasBlocked: said.hasBlocked,
+    changedCalendars: listOf(said.calendars).map(calendarOf),
+    zoneData: said.zoneData,
+    hasStartDeadlines: said.hasStartDeadlines,
+    hasLimited: said.hasLimited,
+    limitedQueueIds: listOf(said.limitedQueues).map(Number),
+    fleet: JSON.parse(said.fleet) as FleetTurns,
+    pauses: listOf(said.pauses).map(pauseMarkOf),
+    queueSettings: listOf(said.queueSettings).map(queueSettingsOf),
+    tenantLimits: listOf(said.tenantLimits).map(tenantLimitsOf),
+    hasOutbox: said.hasOutbox,
   }
 }
 
@@ -225,8 +240,8 @@ function calendarOf(text: string): { tenantId: number; version: number; name: st
 
 /** The same that a pulse answers about queues, for those that somebody asks about now. */
 export async function readHeads(db: Queryable, queueIds: readonly number[]): Promise<(number | null)[][]> {
-  const [row] = await db.query<[string, string, string]>(HEADS, [queueIds])
-  return headsByQueue(queueIds, ...(row as [string, string, string]))
+  const [row] = await db.query<[string, string]>(HEADS, [queueIds])
+  return headsByQueue(queueIds, ...(row as [string, string]))
 }
 
 function headsByQueue(queueIds: readonly number[], ...kinds: string[]): (number | null)[][] {

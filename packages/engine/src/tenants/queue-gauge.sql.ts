@@ -1,4 +1,4 @@
-import { DELIVERY, KEYED, RUN_STATE } from '../job/states.ts'
+import { KEYED, RUN_STATE } from '../job/states.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -6,7 +6,7 @@ import { type Asked, Gauge, type GaugeDeps, type Reading, type ReadingRow, type 
 
 const ready = (delivery: string): string =>
   `belfry.runs r where r.queue_id = u.queue_id and r.state = ${RUN_STATE.ready} and r.delivery ${delivery}`
-const KINDS = [`= ${DELIVERY.at_least_once}`, `= ${DELIVERY.at_most_once}`, `>= ${KEYED}`]
+const KINDS = [`< ${KEYED}`, `>= ${KEYED}`]
 
 /**
  * Runs that wait to be started: ready ones, by the index of each kind, and those that wait for a slot of their key; no further than

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { claimRuns } from '../../src/attempts/claim.sql.ts'
-import { claimKeyed, newEffects } from '../../src/attempts/claim-keyed.ts'
+import { claimRuns } from '../../src/attempts/claim-runs.sql.ts'
+import { LimitedClaim } from '../../src/attempts/claim-within-limits.ts'
 import { finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { purgeKeyLimits, purgeUnusedKeys, putKeyLimits } from '../../src/concurrency/key-limits.sql.ts'
 import { RUN_STATE } from '../../src/job/states.ts'
@@ -24,14 +24,16 @@ async function nodes() {
     return made.map(({ jobId }) => jobId)
   }
   let holder = 0
-  const claimIn = (tx: Transaction, node: Node, limit = 10) => {
+  const claimIn = async (tx: Transaction, node: Node, limit = 10) => {
     const now = node.clock.now()
-    const places = Array(limit).fill({ holder: String(++holder), leaseUntil: now + 30_000 })
-    return claimKeyed(
-      tx,
-      { queueId, now, levels: [level], places },
-      newEffects({ cancelGraceMs: 1_000, isQueueHeld: false, passedOver: [], maxRounds: 3, looked: new Set() }),
+    const places = [{ holder: String(++holder), leaseUntil: now + 30_000 }]
+    const claim = new LimitedClaim(
+      { cancelGraceMs: 1_000, faulty: { keys: [] } },
+      { kind: 'keyed', queueId, now, levels: [level], limit, places, freePlaces: limit },
+      { maxRounds: 3, looked: new Set() },
     )
+    await claim.perform(tx, limit, false)
+    return claim.claimed
   }
   const claim = (node: Node, limit?: number) => node.db.transaction((tx) => claimIn(tx, node, limit))
   /** A claim that has done everything but commit. */
@@ -294,11 +296,19 @@ test('a limit that a job gets later counts for the runs that it has, also for th
     now: a.clock.now(),
     delivery: 'at_least_once' as const,
   }
-  await claimRuns(a.db, { ...plain, holder: '77', leaseUntil: plain.now + 30_000, levels: [level], limit: 1 })
+  const claimPlain = async (holder: string, limit: number) =>
+    (
+      await claimRuns(a.db, {
+        ...plain,
+        places: [{ holder, leaseUntil: plain.now + 30_000 }],
+        levels: [level],
+        limit,
+        freePlaces: limit,
+      })
+    ).claimed
+  await claimPlain('77', 1)
   await a.jobs.update(jobId, { concurrency: { limit: 2 } })
-  expect(
-    await claimRuns(a.db, { ...plain, holder: '78', leaseUntil: plain.now + 30_000, levels: [level], limit: 9 }),
-  ).toEqual([])
+  expect(await claimPlain('78', 9)).toEqual([])
   expect(await claim(a)).toHaveLength(1)
   expect(await t.query('select count(*)::int as leased from runs where state = 1')).toEqual([{ leased: 2 }])
 })

@@ -20,7 +20,7 @@ test('runs whose claim was committed and whose answer was lost are adopted, each
   const t = await setupBehindProxy()
   await t.perform()
   await t.node.jobs.createMany(Array(5).fill(WORK))
-  const lost = t.proxy.lose('claim_at_least_once', 'answered')
+  const lost = t.proxy.lose('claim_runs', 'answered')
   const claiming = t.node.claim('work')
   await lost
   expect(await t.leased()).toBe(5)
@@ -37,7 +37,7 @@ test('a claim that commits after its connection was lost is adopted, and nothing
   await t.perform()
   const [first] = await t.node.jobs.createMany(Array(5).fill(WORK))
   const hold = await t.holdAt('update', 'runs', first?.jobId ?? '')
-  const lost = t.proxy.lose('claim_at_least_once', 'sent')
+  const lost = t.proxy.lose('claim_runs', 'sent')
   const claiming = t.node.claim('work')
   await lost
   await t.untilBlocked()
@@ -55,7 +55,7 @@ test('a claim that is still at work when its connection is lost is ended, and it
   await t.perform()
   const [first] = await t.node.jobs.createMany(Array(5).fill(WORK))
   const hold = await t.holdAt('update', 'runs', first?.jobId ?? '')
-  const lost = t.proxy.lose('claim_at_least_once', 'sent')
+  const lost = t.proxy.lose('claim_runs', 'sent')
   const claiming = t.node.claim('work')
   await lost
   await t.untilBlocked()

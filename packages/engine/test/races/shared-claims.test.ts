@@ -128,7 +128,7 @@ test('runs that were leased to several calls into a lost connection reach those 
   const t = await setup()
   const proxy = await startLossyProxy()
   const node = await t.startNode(proxy.connection)
-  const lost = proxy.lose('claim_shared_at_least_once', 'answered')
+  const lost = proxy.lose('claim_runs', 'answered')
   const leasing = leasedAtOnce(node)
   await lost
   proxy.goOn()

@@ -1,23 +1,24 @@
-import { claimAsOne } from '../../attempts/claim-as-one.ts'
-import { Claimer, type Taker } from '../../attempts/claimer.ts'
+import { claim } from '../../attempts/claim.ts'
+import type { LimitsDeps } from '../../attempts/claim-within-limits.ts'
+import { Claimer, type Room, type Taker } from '../../attempts/claimer.ts'
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
-import type { KeyedClaimDeps } from '../../attempts/take-keyed.ts'
-import type { LimitedQueues } from '../../concurrency/limited-queues.ts'
+import { NOT_KNOWN, type Taken } from '../../attempts/taken.ts'
 import { isOnce } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { lookAtLeases } from '../../leases/heartbeat.sql.ts'
+import { newHolder } from '../../leases/holder.ts'
 import type { Lease } from '../../leases/lease.ts'
+import { recoverLeases } from '../../leases/recover.sql.ts'
 import { type Admission, type DirectLeases, MAX_HOLD_MS } from '../../promotion/direct-leases.ts'
 import type { Turns } from '../../ready/turn.ts'
-import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Loop } from '../../runtime/loop.ts'
 import { pause } from '../../runtime/pause.ts'
-import type { Random } from '../../runtime/random.ts'
 import type { Paused } from '../../shards/paused.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
-import type { Database } from '../../store/database.ts'
+import { UnknownOutcome } from '../../store/database.ts'
 import { Begun } from '../begun.ts'
 import { releaseOf, Startable } from '../startable.ts'
 import type { ActiveRun } from './active-run.ts'
@@ -25,21 +26,13 @@ import { HandlerPool, type Perform } from './handler-pool.ts'
 import { type End, failed, givenUp, type Judge, judge } from './judge.ts'
 import { RunSupport } from './run-support.ts'
 
-export interface HandlersDeps {
-  db: Database
-  clock: Clock
-  random: Random
+export interface HandlersDeps extends LimitsDeps {
   logger: Logger
   finisher: Finisher
   definitions: Definitions
   paused: Paused
   wakeups: Wakeups
   turns: Turns
-  limited: LimitedQueues
-  cancelGraceMs: number
-  faulty: KeyedClaimDeps['faulty']
-  onKeyedClaim: KeyedClaimDeps['onKeyedClaim']
-  shards: number
   leaseMs: number
   stopping: AbortSignal
   /** A pool has room again: promotion may be waiting for it. */
@@ -111,7 +104,7 @@ export class Handlers implements DirectLeases {
       freeSlots: () => (limited.isClosed(queueId) || this.#isBehind ? 0 : pool.freeSlots()),
       firstWaiting: () => pool.firstWaiting(),
       wantsMore: () => !limited.isClosed(queueId) && !this.#isBehind && pool.wantsMore(),
-      lease: (wanted) => claimAsOne(this.#deps, queueId, wanted, (leases) => this.deliver(leases)),
+      lease: (room) => this.#lease(queueId, pool.freeSlots(), room),
     }
     const claimer = new Claimer(taker, this.#deps)
     const loop = new Loop(`claimer of queue ${queueId}`, claimer, this.#deps)
@@ -189,6 +182,24 @@ export class Handlers implements DirectLeases {
       // A claim that was under way when its queue was paused.
       if (pool?.paused) for (const lease of list) this.#end(releaseOf(lease, this.#deps.clock.now()))
       else pool?.accept(list)
+    }
+  }
+
+  /** Leases ready runs to this node under one holder, and takes them in order of turn. */
+  async #lease(queueId: number, freePlaces: number, room: Room): Promise<Taken> {
+    const { clock, random, leaseMs, stopping } = this.#deps
+    const now = clock.now()
+    const holder = newHolder(random)
+    try {
+      const places = [{ holder, leaseUntil: now + leaseMs }]
+      const taken = await claim(this.#deps, { ...room, queueId, now, places, freePlaces })
+      const leases = taken.claimed.map(({ lease }) => lease).sort((a, b) => (a.turn ?? 0) - (b.turn ?? 0))
+      if (leases.length > 0) await this.deliver(leases)
+      return taken
+    } catch (error) {
+      if (!(error instanceof UnknownOutcome)) throw error
+      await this.deliver(await recoverLeases(this.#deps, { holder, backendPid: error.backendPid }, stopping))
+      return NOT_KNOWN
     }
   }
 

@@ -1,19 +1,16 @@
+import type { LimitsDeps } from '../../attempts/claim-within-limits.ts'
 import type { Finish } from '../../attempts/finish.sql.ts'
 import type { Finisher } from '../../attempts/finisher.ts'
-import type { KeyedClaimDeps } from '../../attempts/take-keyed.ts'
-import type { LimitedQueues } from '../../concurrency/limited-queues.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
 import { holderOfCall, holderOfOneCall } from '../../leases/holder.ts'
 import { keepLeases } from '../../leases/keep-leases.ts'
 import type { Lease } from '../../leases/lease.ts'
 import { callsWithLeases, leasesOfCalls } from '../../leases/recover.sql.ts'
 import type { Turns } from '../../ready/turn.ts'
-import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { Random } from '../../runtime/random.ts'
 import type { Paused } from '../../shards/paused.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
-import type { Database } from '../../store/database.ts'
 import { TraceParents } from '../http/trace-parent.ts'
 import { type DefinedLease, Startable, unlessRenewed } from '../startable.ts'
 import type { HeldLeases } from './held-leases.ts'
@@ -24,21 +21,13 @@ import { type Gone, Poll } from './poll.ts'
 import { PollLine } from './poll-line.ts'
 import { WaitEnds } from './wait-ends.ts'
 
-export interface LeaseCallsDeps {
-  db: Database
-  clock: Clock
-  random: Random
+export interface LeaseCallsDeps extends LimitsDeps {
   logger: Logger
   finisher: Finisher
   definitions: Definitions
   paused: Paused
   wakeups: Wakeups
   turns: Turns
-  limited: LimitedQueues
-  cancelGraceMs: number
-  faulty: KeyedClaimDeps['faulty']
-  onKeyedClaim: KeyedClaimDeps['onKeyedClaim']
-  shards: number
   stopping: AbortSignal
   tokens: LeaseTokens
   held: HeldLeases

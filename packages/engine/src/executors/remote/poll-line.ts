@@ -1,9 +1,7 @@
-import { claimRuns } from '../../attempts/claim.sql.ts'
-import { claimFromLimited } from '../../attempts/claim-limited.sql.ts'
-import { claimLimited } from '../../attempts/claim-limited.ts'
-import { claimShared, claimSharedFromLimited } from '../../attempts/claim-shared.sql.ts'
-import { Claimer, type Taken, type Taker, type Wanted } from '../../attempts/claimer.ts'
-import { type KeyedClaimDeps, takeKeyed } from '../../attempts/take-keyed.ts'
+import { claim } from '../../attempts/claim.ts'
+import type { LimitsDeps } from '../../attempts/claim-within-limits.ts'
+import { Claimer, type Room, type Taker } from '../../attempts/claimer.ts'
+import { NOT_KNOWN, type Taken } from '../../attempts/taken.ts'
 import { readQueueLimits } from '../../concurrency/shared-limits.sql.ts'
 import type { Lease } from '../../leases/lease.ts'
 import { recoverRemoteLeases } from '../../leases/recover.sql.ts'
@@ -16,7 +14,7 @@ import { UnknownOutcome } from '../../store/database.ts'
 import { type DefinedLease, type Startable, unlessRenewed } from '../startable.ts'
 import type { Poll } from './poll.ts'
 
-export interface PollLineDeps extends KeyedClaimDeps {
+export interface PollLineDeps extends LimitsDeps {
   logger: Logger
   turns: Turns
   startable: Startable
@@ -153,11 +151,10 @@ export class PollLine implements Taker, Step {
     return null
   }
 
-  async lease(wanted: Wanted): Promise<Taken> {
-    const room = wanted.delivery === 'at_least_once' ? (poll: Poll) => poll.max : (poll: Poll) => poll.free
-    const places = this.#placesOf(wanted.limit, room)
-    // Whoever waits is just being looked at, or has been answered: the work is still there.
-    if (places.length === 0) return { claimed: [], mayBeMore: true }
+  async lease(room: Room): Promise<Taken> {
+    const { places, freePlaces } = this.#placesFor(room)
+    // The calls that wait are just being looked at, or have been answered: the work is still there.
+    if (places.length === 0) return NOT_KNOWN
     const { clock, giveBack } = this.#deps
     const now = clock.now()
     const polls = new Set(places)
@@ -166,9 +163,9 @@ export class PollLine implements Taker, Step {
     // A call that was repeated gets what it had, and what it is given now goes back.
     const looked = this.#lookAt(unsure, now)
     try {
-      const taken = await this.#claim(wanted, places, now)
+      const taken = await this.#claim(room, places, freePlaces, now)
       const unknown = new Set((await looked) ? [] : unsure.map((poll) => poll.holder))
-      if (taken === null) return { claimed: [], mayBeMore: true }
+      if (taken === null) return NOT_KNOWN
       this.#hasBacklog = taken.mayBeMore
       const claimed = [...taken.claimed].sort((a, b) => a.turn - b.turn)
       const leases = claimed.map(({ lease }) => lease)
@@ -193,56 +190,27 @@ export class PollLine implements Taker, Step {
     }
   }
 
-  /** Null: the outcome was unknown, and what had been leased was given to whom it was for. */
-  async #claim(wanted: Wanted, places: readonly Poll[], now: Instant): Promise<Taken | null> {
-    const { db, limited, stopping } = this.#deps
-    const { queueId } = this
-    const { levels, delivery } = wanted
-    const polls = new Set(places)
-    const isShared = polls.size > 1
-    const asked = places.map((poll) => ({ holder: poll.holder, leaseUntil: poll.leaseUntil(now) }))
+  /** Null: the outcome was unknown, and what had been leased was given to the calls that it was for. */
+  async #claim(room: Room, calls: readonly Poll[], freePlaces: number, now: Instant): Promise<Taken | null> {
+    const places = calls.map((poll) => ({ holder: poll.holder, leaseUntil: poll.leaseUntil(now) }))
     try {
-      if (delivery === 'keyed') {
-        return await takeKeyed(this.#deps, { queueId, now, levels, places: asked })
-      }
-      const common = { queueId, now, levels, delivery }
-      const alone = { ...common, ...(asked[0] as { holder: string; leaseUntil: Instant }) }
-      if (limited.has(queueId))
-        return await claimLimited(this.#deps, queueId, places.length, (tx, limit) =>
-          isShared
-            ? claimSharedFromLimited(tx, { ...common, places: asked.slice(0, limit) })
-            : claimFromLimited(tx, { ...alone, limit }),
-        )
-      const limit = places.length
-      const claimed = await (isShared
-        ? claimShared(db, { ...common, places: asked })
-        : claimRuns(db, { ...alone, limit }))
-      return { claimed, mayBeMore: claimed.length >= limit }
+      return await claim(this.#deps, { ...room, queueId: this.queueId, now, limit: places.length, places, freePlaces })
     } catch (error) {
       if (!(error instanceof UnknownOutcome)) throw error
-      const lost = { holders: [...polls].map((poll) => poll.holder), backendPid: error.backendPid }
-      const found = await recoverRemoteLeases(this.#deps, lost, stopping)
+      const holders = [...new Set(calls.map((poll) => poll.holder))]
+      const lost = { holders, backendPid: error.backendPid }
+      const found = await recoverRemoteLeases(this.#deps, lost, this.#deps.stopping)
       await this.#give(found.filter((lease) => lease.leasedAt === now))
       return null
     }
   }
 
-  /** Who gets the first run, the second, and so on. */
-  #placesOf(limit: number, room: (poll: Poll) => number): Poll[] {
-    const calls = this.#idle.map((poll) => ({ poll, left: room(poll) })).filter(({ left }) => left > 0)
-    const [first] = calls
-    if (first && calls.length === 1) {
-      return new Array<Poll>(Math.min(limit, first.left)).fill(first.poll)
-    }
-    const places: Poll[] = []
-    for (let waiting = calls; waiting.length > 0; waiting = waiting.filter(({ left }) => left > 0)) {
-      for (const call of waiting) {
-        if (places.length === limit) return places
-        places.push(call.poll)
-        call.left--
-      }
-    }
-    return places
+  /** Which call gets the first run, the second, and so on: their free slots first, then what waits at their workers. */
+  #placesFor({ kind, limit }: Room): { places: Poll[]; freePlaces: number } {
+    const places = inTurns(this.#idle, (poll) => poll.free, limit)
+    const freePlaces = places.length
+    if (kind === 'plain') places.push(...inTurns(this.#idle, (poll) => poll.prefetch, limit - freePlaces))
+    return { places, freePlaces }
   }
 
   async #give(leases: readonly Lease[]): Promise<void> {
@@ -275,4 +243,18 @@ export class PollLine implements Taker, Step {
     for (const poll of this.#idle) sum += room(poll)
     return sum
   }
+}
+
+/** One to each call in turn, while it has room. */
+function inTurns(polls: readonly Poll[], room: (poll: Poll) => number, limit: number): Poll[] {
+  const places: Poll[] = []
+  let waiting = polls.map((poll) => ({ poll, left: room(poll) })).filter(({ left }) => left > 0)
+  while (waiting.length > 0 && places.length < limit) {
+    for (const call of waiting.slice(0, limit - places.length)) {
+      places.push(call.poll)
+      call.left--
+    }
+    waiting = waiting.filter(({ left }) => left > 0)
+  }
+  return places
 }

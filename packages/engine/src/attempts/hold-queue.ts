@@ -1,15 +1,12 @@
 import { gcra, type Rate } from '../concurrency/gcra.ts'
 import type { LimitedQueues, Shortage } from '../concurrency/limited-queues.ts'
 import { chargeRate, type HeldLimit, lockLimit, queueLimitRef } from '../concurrency/shared-limits.sql.ts'
-import type { Claimed } from '../leases/lease-picked.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import type { Database, Transaction } from '../store/database.ts'
-import { countLeased } from './claim-limited.sql.ts'
-import type { Taken } from './claimer.ts'
+import type { Transaction } from '../store/database.ts'
+import { countLeased, giveOlderSlots } from './queue-slots.sql.ts'
 
-export interface LimitedClaimDeps {
-  db: Database
+export interface HoldQueueDeps {
   clock: Clock
   random: Random
   shards: number
@@ -18,55 +15,72 @@ export interface LimitedClaimDeps {
 
 /** Ends are told; this is for when they are not. */
 const FULL_MS = 1_000
-/** Whoever holds the limit commits within a few milliseconds. */
+/** Another claim holds the limit for a few milliseconds. */
 const HELD_MS = 8
 /** A rate of thousands a second is not served one by one, as far as its burst allows to wait. */
 const GATHER_MS = 20
 
-/**
- * Claims from a queue that has a limit, in one transaction: takes the queue's row in `limits`, counts in a statement of its
- * own, which sees whatever was leased by the last who held the row, and lets `claim` take no more than is free.
- */
-export async function claimLimited(
-  deps: LimitedClaimDeps,
+/** A queue whose limit the transaction holds. */
+export interface HeldQueue {
+  /** So many runs may be leased now. */
+  allowed: number
+  /** Why not all that are wanted. */
+  shortage: Shortage | null
+  /** Remembers what was leased. */
+  charge(leased: number): Promise<void>
+}
+
+/** Holds the limit of a queue and counts after that; or tells that another transaction holds it, or that there is none any more. */
+export async function holdQueue(
+  tx: Transaction,
+  { clock, shards }: HoldQueueDeps,
   queueId: number,
   wanted: number,
-  claim: (tx: Transaction, limit: number) => Promise<Claimed[]>,
-): Promise<Taken> {
-  const { db, clock, random, shards, limited } = deps
+): Promise<HeldQueue | 'held' | 'none'> {
   const ref = queueLimitRef(queueId, shards)
-  const found = await db.transaction(async (tx) => {
-    const held = await lockLimit(tx, ref)
-    if (typeof held === 'string') return held
-    const now = clock.now()
-    const room = await roomOf(tx, queueId, held, wanted, now)
-    const claimed = room.allowed === 0 ? [] : await claim(tx, room.allowed)
-    if (held.rate !== null && claimed.length > 0)
-      await chargeRate(tx, ref, gcra(held.rateAt, held.rate, now, claimed.length).rateAt)
-    return { claimed, isMore: claimed.length === room.allowed, shortage: room.shortage }
-  })
+  const limit = await lockLimit(tx, ref)
+  if (typeof limit === 'string') return limit
+  const now = clock.now()
+  const { rate, rateAt } = limit
+  return {
+    ...(await roomOf(tx, queueId, limit, wanted, now)),
+    async charge(leased) {
+      if (rate !== null && leased > 0) await chargeRate(tx, ref, gcra(rateAt, rate, now, leased).rateAt)
+    },
+  }
+}
+
+/** After the commit: when the queue is looked at again. Answers whether there may be more to claim. */
+export function queueFound(
+  { clock, random, limited }: HoldQueueDeps,
+  queueId: number,
+  found: 'held' | 'none' | { queue: HeldQueue; leased: number },
+): boolean {
   if (found === 'none') {
     limited.forget(queueId)
-    return { claimed: [], mayBeMore: true }
+    return true
   }
   if (found === 'held') {
     limited.found(queueId, { of: 'lock', until: clock.now() + 1 + Math.round(random.float() * HELD_MS) })
-    return { claimed: [], mayBeMore: true }
+    return true
   }
-  limited.found(queueId, found.isMore ? found.shortage : null)
-  return { claimed: found.claimed, mayBeMore: found.isMore }
+  const isMore = found.leased === found.queue.allowed
+  limited.found(queueId, isMore ? found.queue.shortage : null)
+  return isMore
 }
 
 /** How many may be leased now, and what the others wait for if that is not all that is wanted. */
 async function roomOf(
   tx: Transaction,
   queueId: number,
-  { maxRunning, rate, rateAt, usedAt }: HeldLimit,
+  { maxRunning, hasOlder, rate, rateAt, usedAt }: HeldLimit,
   wanted: number,
   now: Instant,
 ): Promise<{ allowed: number; shortage: Shortage | null }> {
   if (usedAt > now) return { allowed: 0, shortage: { of: 'lock', until: Math.min(usedAt, now + GATHER_MS) } }
-  const free = maxRunning === null ? wanted : Math.max(0, maxRunning - (await countLeased(tx, queueId, maxRunning)))
+  if (hasOlder) await giveOlderSlots(tx, queueId)
+  const free =
+    maxRunning === null ? wanted : Math.max(0, maxRunning - (await countLeased(tx, queueId, { maxRunning, hasOlder })))
   const full: Shortage | null = free < wanted ? { of: 'slots', until: now + FULL_MS } : null
   if (rate === null || free === 0) return { allowed: Math.min(wanted, free), shortage: full }
   const { allowed, nextAt } = gcra(rateAt, rate, now, Math.min(wanted, free))

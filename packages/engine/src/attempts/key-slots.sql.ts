@@ -1,50 +1,15 @@
-import type { Candidate } from '../concurrency/admission.ts'
 import type { Rate } from '../concurrency/gcra.ts'
 import type { KeyRef } from '../concurrency/key-ref.ts'
 import { limitsOf } from '../concurrency/shared-limits.sql.ts'
 import { LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
-import { type ClaimedRow, LEASED, withDefinition } from '../leases/lease-picked.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
-import type { Level } from './claim.sql.ts'
+import { type PickedRun, placesOf } from './limited-picks.sql.ts'
 
-/**
- * The steps of a claim of runs that have a key, in one transaction. A row that is held does not move, so its ctid names it in
- * the statements that follow.
- */
-const READY = `r.queue_id = $1 and r.state = ${RUN_STATE.ready} and r.delivery >= 2`
-/** Keys that somebody else holds are passed over when looking further. */
-const OF_OTHER_KEYS = '(r.limit_key = any($5::bigint[])) is not true'
-/** Whoever does not hold the queue's limit takes nothing from a queue that has one, whatever its node knows. */
-const GUARD = `($6::boolean or not exists (select from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = $1))`
-const PICKED = 'r.ctid, r.shard, r.limit_key, r.nominal_at, r.job_id, r.attempt, r.turn, r.priority'
-const PICK = statement(
-  'pick_keyed_runs',
-  `select ${PICKED} from belfry.runs r
-   where ${READY} and r.priority = $2 and r.turn >= $3 and ${OF_OTHER_KEYS} and ${GUARD}
-   order by r.turn limit $4 for update skip locked`,
-)
-/** The same over several levels: first where the merged order ends, then no row behind that is touched. */
-const PICK_LEVELS = statement(
-  'pick_keyed_runs_of_levels',
-  `with level as (
-     select * from unnest($2::smallint[], $3::bigint[]) as level (priority, watermark) where ${GUARD}
-   ), horizon as (
-     select max(first.turn) as turn from (
-       select head.turn from level cross join lateral (
-         select r.turn from belfry.runs r
-         where ${READY} and r.priority = level.priority and r.turn >= level.watermark and ${OF_OTHER_KEYS}
-         order by r.turn limit $4) head
-       order by head.turn limit $4) first
-   )
-   select head.* from horizon cross join level cross join lateral (
-     select ${PICKED} from belfry.runs r
-     where ${READY} and r.priority = level.priority and r.turn >= level.watermark and r.turn <= horizon.turn and ${OF_OTHER_KEYS}
-     order by r.turn limit $4 for update skip locked) head`,
-)
+/** What the transaction of a claim reads and writes about the keys of the runs that it has picked. */
 const LOCK = statement(
   'lock_keys',
   `select k.n::int, l.max_running, l.rate_count, l.rate_period_ms, l.rate_burst, l.rate_at, l.on_limit, l.paused_at is not null, l.used_at
@@ -80,19 +45,6 @@ const COUNT = statement(
        and r.state in (${RUN_STATE.ready}, ${RUN_STATE.leased}, ${RUN_STATE.waiting}, ${RUN_STATE.limited}) and r.queue_id <> all (paused.queue_ids)
      order by r.nominal_at limit 1) alive on true
    order by k.n`,
-)
-const LEASE = statement(
-  'lease_keyed_runs',
-  `with u as (
-     select * from unnest($1::tid[], $2::bigint[], $3::float8[]) as u (ctid, holder, lease_until)
-   ), limited as (
-     update belfry.runs r set state = ${RUN_STATE.limited} where r.ctid = any ($5::tid[])
-   ), leased as (
-     update belfry.runs r set state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = u.holder, leased_at = to_timestamp($4::float8 / 1000),
-       lease_until = to_timestamp(least(u.lease_until, $4::float8 + r.timeout_ms) / 1000), deadline = to_timestamp(($4::float8 + r.timeout_ms) / 1000)
-     from u where r.ctid = u.ctid
-     returning ${LEASED}, r.limit_key, r.delivery, r.holder
-   ) ${withDefinition('leased', ', t.limit_key, t.delivery, t.holder')}`,
 )
 /** They never start: nothing vanishes, so each leaves a history row with the number 0. */
 const SKIP = statement(
@@ -140,15 +92,6 @@ const COSTS = statement(
    left join lateral (select s.definition from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
 )
 
-export interface PickedRun extends Candidate {
-  ctid: string
-  shard: number
-  key: string
-  jobId: string
-  turn: number
-  priority: number
-}
-
 export interface LockedKey extends KeyRef {
   maxRunning: number | null
   rate: Rate | null
@@ -157,51 +100,6 @@ export interface LockedKey extends KeyRef {
   isPaused: boolean
   usedAt: Instant
 }
-
-type PickedRow = [
-  ...[ctid: string, shard: number, key: string, nominalAt: Instant, jobId: string, attempt: number, turn: string],
-  priority: number,
-]
-
-/** In order of turn, level by level from its watermark on, but for runs of some keys; rows that somebody else holds are passed over. */
-export async function pickKeyed(
-  tx: Queryable,
-  pick: {
-    queueId: number
-    levels: readonly Level[]
-    limit: number
-    isQueueHeld: boolean
-    exceptKeys: readonly string[]
-  },
-): Promise<PickedRun[]> {
-  const { queueId, levels, limit, isQueueHeld, exceptKeys } = pick
-  const [only] = levels
-  const rows =
-    levels.length === 1 && only
-      ? await tx.query<PickedRow>(PICK, [queueId, only.priority, only.watermark, limit, exceptKeys, isQueueHeld])
-      : await tx.query<PickedRow>(PICK_LEVELS, [
-          queueId,
-          levels.map((level) => level.priority),
-          levels.map((level) => level.watermark),
-          limit,
-          exceptKeys,
-          isQueueHeld,
-        ])
-  const runs = rows.map(pickedOf)
-  return levels.length === 1 ? runs : runs.sort((a, b) => a.turn - b.turn)
-}
-
-const pickedOf = (row: PickedRow): PickedRun => ({
-  ctid: row[0],
-  shard: row[1],
-  key: row[2],
-  nominalAt: row[3],
-  jobId: row[4],
-  hasBegun: row[5] > 0,
-  cost: 1,
-  turn: Number(row[6]),
-  priority: row[7],
-})
 
 const refArrays = (keys: readonly KeyRef[]): ArrayValues[] => [
   keys.map(({ shard }) => shard),
@@ -235,30 +133,9 @@ export async function countKeys(tx: Queryable, keys: readonly LockedKey[]): Prom
   return rows.map(([leased, asked, oldestLimited, oldest]) => ({ leased, asked, oldestLimited, oldest }))
 }
 
-const tids = (runs: readonly PickedRun[]): ArrayValues => runs.map(({ ctid }) => ctid)
-
-export type KeyedRow = [...ClaimedRow, limitKey: string, delivery: number, holder: string]
-
-export function leaseKeyed(
-  tx: Queryable,
-  lease: readonly PickedRun[],
-  places: readonly { holder: string; leaseUntil: Instant }[],
-  limited: readonly PickedRun[],
-  now: Instant,
-): Promise<KeyedRow[]> {
-  const taken = places.slice(0, lease.length)
-  return tx.query<KeyedRow>(LEASE, [
-    tids(lease),
-    taken.map(({ holder }) => holder),
-    taken.map(({ leaseUntil }) => leaseUntil),
-    now,
-    tids(limited),
-  ])
-}
-
 /** Answers the jobs whose runs are gone. */
 export async function skipKeyed(tx: Queryable, runs: readonly PickedRun[], now: Instant): Promise<string[]> {
-  return (await tx.query<[string]>(SKIP, [tids(runs), now])).flat()
+  return (await tx.query<[string]>(SKIP, [placesOf(runs), now])).flat()
 }
 
 export interface Asked {

@@ -1,0 +1,118 @@
+import { shardOfJob } from '../job/ids.ts'
+import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
+import type { Lease } from './lease.ts'
+
+/** How a statement writes the terms of its leases; times are in milliseconds. */
+interface LeaseTexts {
+  holder: string
+  now: string
+  leaseUntil: string
+  /** Whether the lease holds a slot of its queue's limit. */
+  queueSlot: string
+}
+
+/** What a lease writes into the row of a ready run `r`: the only text. */
+export const takeLease = ({ holder, now, leaseUntil, queueSlot }: LeaseTexts): string =>
+  `state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = ${holder}, leased_at = to_timestamp(${now}::float8 / 1000),
+       lease_until = to_timestamp(least(${leaseUntil}, ${now}::float8 + r.timeout_ms) / 1000),
+       deadline = to_timestamp((${now}::float8 + r.timeout_ms) / 1000), queue_slot = ${queueSlot}`
+
+/** What a leasing update hands on of the rows `r` that it took. */
+export const TAKEN = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn, r.cause,
+       r.delivery, r.limit_key, r.holder`
+
+/** A leased run as a statement answers it, with what a one-off is to do; a recurring job's definition is remembered by version. */
+interface Leased {
+  jobId: string
+  nominalAt: Instant
+  attempt: number
+  tenantId: number
+  jobVersion: number
+  failures: number
+  timeoutMs: number
+  oneOff: boolean
+  priority: number
+  turn: string
+  cause: number
+  delivery: number
+  limitKey: string | null
+  holder: string
+  definition: string | null
+  ownPayload: string | null
+}
+
+export const LEASED = columns<Leased>({
+  jobId: 't.job_id',
+  nominalAt: 't.nominal_at',
+  attempt: 't.attempt',
+  tenantId: 't.tenant_id',
+  jobVersion: 't.job_version',
+  failures: 't.failures',
+  timeoutMs: 't.timeout_ms',
+  oneOff: 't.one_off',
+  priority: 't.priority',
+  turn: 't.turn',
+  cause: 't.cause',
+  delivery: 't.delivery',
+  limitKey: 't.limit_key',
+  holder: 't.holder',
+  definition: 's.definition',
+  ownPayload: `case when t.cause = ${CAUSE.trigger} then (
+       select p.payload from belfry.run_payloads p where p.shard = t.shard and p.job_id = t.job_id and p.nominal_at = t.nominal_at) end`,
+})
+export type LeasedRow = RowOf<Leased>
+
+/** The rows `t` of a leasing update, with the specs of one-offs. */
+export const withSpecs = (taken: string): string =>
+  `from ${taken} t left join lateral (
+     select s.definition from belfry.specs s where s.shard = t.shard and s.job_id = t.job_id limit 1) s on t.one_off`
+
+/** Whom a run is leased to, and until when at most. */
+export interface Place {
+  holder: string
+  leaseUntil: Instant
+}
+
+export interface Claimed {
+  lease: Lease
+  priority: number
+  turn: number
+}
+
+/** Reads what a claim of this instant leased from one queue to these places. */
+export function claimedOf(
+  rows: readonly LeasedRow[],
+  { queueId, now, places }: { queueId: number; now: Instant; places: readonly Place[] },
+): Claimed[] {
+  const untils = new Map(places.map(({ holder, leaseUntil }) => [holder, leaseUntil]))
+  return rows.map((row) => {
+    const jobId = LEASED.get(row, 'jobId')
+    const holder = LEASED.get(row, 'holder')
+    const deadline = now + LEASED.get(row, 'timeoutMs')
+    const turn = Number(LEASED.get(row, 'turn'))
+    const lease: Lease = {
+      shard: shardOfJob(jobId),
+      jobId,
+      nominalAt: LEASED.get(row, 'nominalAt'),
+      attempt: LEASED.get(row, 'attempt'),
+      holder,
+      tenantId: LEASED.get(row, 'tenantId'),
+      queueId,
+      limitKey: LEASED.get(row, 'limitKey'),
+      jobVersion: LEASED.get(row, 'jobVersion'),
+      failures: LEASED.get(row, 'failures'),
+      leasedAt: now,
+      leaseUntil: Math.min(untils.get(holder) ?? now, deadline),
+      deadline,
+      atMostOnce: isOnce(LEASED.get(row, 'delivery')),
+      oneOff: LEASED.get(row, 'oneOff'),
+      definition: LEASED.get(row, 'definition'),
+      ownPayload: LEASED.get(row, 'ownPayload'),
+      isBackfill: LEASED.get(row, 'cause') === CAUSE.backfill,
+      turn,
+    }
+    return { lease, priority: LEASED.get(row, 'priority'), turn }
+  })
+}

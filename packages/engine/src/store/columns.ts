@@ -1,0 +1,41 @@
+declare const named: unique symbol
+
+/** A row as it came: the values of its columns, in their order. */
+export type RowOf<Named extends object> = readonly unknown[] & { readonly [named]?: Named }
+
+type Texts<Named extends object> = { readonly [Name in keyof Named]: string }
+
+/**
+ * The columns of a statement's answer by their names, each with the text that gives it. One list writes the statement and reads its
+ * rows, so the two cannot differ; reading costs an index into the row.
+ */
+export class Columns<Named extends object> {
+  /** The list of a select. */
+  readonly text: string
+  readonly #places: { readonly [Name in keyof Named]: number }
+
+  constructor(texts: Texts<Named>) {
+    this.text = Object.values(texts).join(', ')
+    this.#places = Object.fromEntries(Object.keys(texts).map((name, place) => [name, place])) as never
+  }
+
+  /** The list of a select that gives some of the columns, and null for the others: for another part of a union. */
+  textOf(some: Partial<Texts<Named>>): string {
+    return Object.keys(this.#places)
+      .map((name) => some[name as keyof Named] ?? 'null')
+      .join(', ')
+  }
+
+  get<Name extends keyof Named>(row: RowOf<Named>, name: Name): Named[Name] {
+    return row[this.#places[name]] as Named[Name]
+  }
+
+  /** All of them, for rows that are few. */
+  read(row: RowOf<Named>): Named {
+    return Object.fromEntries(
+      Object.entries<number>(this.#places as Record<string, number>).map(([name, place]) => [name, row[place]]),
+    ) as Named
+  }
+}
+
+export const columns = <Named extends object>(texts: Texts<Named>): Columns<Named> => new Columns(texts)
