@@ -172,6 +172,7 @@ create table runs (
   has_dependents   boolean not null,
   limit_key        bigint,
   origin_key       bigint,
+  queue_slot       boolean not null default false,
   primary key (shard, job_id, nominal_at)
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
 create index runs_blocked on runs (shard, job_id, nominal_at) where state = 3;
@@ -179,14 +180,13 @@ create index runs_by_tenant on runs (tenant_id, job_id, nominal_at) where tenant
 create index runs_leased on runs (lease_until) where state = 1;
 create index runs_leased_of_key on runs (shard, limit_key) where state = 1 AND limit_key IS NOT NULL;
 create index runs_leased_of_origin on runs (origin_key) where state = 1 AND origin_key IS NOT NULL;
-create index runs_leased_of_queue on runs (queue_id) where state = 1 AND queue_id > 0;
+create index runs_leased_of_queue on runs (queue_id) where state = 1 AND queue_slot;
 create index runs_limited on runs (shard, limit_key, nominal_at) where state = 4;
 create index runs_limited_of_queue on runs (queue_id) where state = 4 AND queue_id > 0;
 create index runs_of_key on runs (shard, limit_key, nominal_at) where limit_key IS NOT NULL;
 create index runs_of_worker on runs (holder) where holder < 0;
-create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery = 0;
+create index runs_ready on runs (queue_id, priority, turn) where state = 0 AND delivery < 2;
 create index runs_ready_keyed on runs (queue_id, priority, turn) where state = 0 AND delivery >= 2;
-create index runs_ready_once on runs (queue_id, priority, turn) where state = 0 AND delivery = 1;
 create index runs_waiting on runs (shard, due_at) where state = 2;
 alter table runs enable row level security;
 create policy of_tenant on runs for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
@@ -489,6 +489,7 @@ create table limits (
   name           text not null,
   paused_by      text,
   pause_reason   text,
+  has_older      boolean not null default false,
   primary key (shard, kind, key)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 create index limits_by_tenant on limits (tenant_id, kind, name);

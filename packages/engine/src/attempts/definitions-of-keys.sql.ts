@@ -6,16 +6,16 @@ const READ = statement(
   `select u.job_id, coalesce(j.tenant_id, s.tenant_id), coalesce(j.definition, s.definition)
    from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
    left join lateral (
-     select j.tenant_id, j.definition from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j on true
+     select j.tenant_id, j.definition from belfry.jobs j where j.shard = u.shard and j.id = u.job_id limit 1) j on true
    left join lateral (
-     select s.tenant_id, s.definition from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
+     select s.tenant_id, s.definition from belfry.specs s where s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
 )
 /** The row of a key says what its last writer did: as near to that as living runs tell. */
 const NEWEST = statement(
   'newest_jobs_of_keys',
   `select r.shard, r.job_id, k.key from unnest($1::smallint[], $2::bigint[]) as k (shard, key) cross join lateral (
      select r.shard, r.job_id from belfry.runs r
-     where /*shards r*/ r.shard = k.shard and r.limit_key = k.key order by r.nominal_at desc limit 20) r`,
+     where r.shard = k.shard and r.limit_key = k.key order by r.nominal_at desc limit 20) r`,
 )
 
 export interface JobOfKey {

@@ -20,17 +20,17 @@ const EXPIRE = statement(
      from unnest($1::smallint[], $2::uuid[]) as s (shard, after)
      cross join lateral (
        select j.id, (j.definition ->> 'startDeadlineMs')::float8 as deadline_ms from belfry.jobs j
-       where /*shards j*/ j.shard = s.shard and j.id > s.after and j.status < 3 and j.definition ->> 'startDeadlineMs' is not null
+       where j.shard = s.shard and j.id > s.after and j.status < 3 and j.definition ->> 'startDeadlineMs' is not null
        order by j.id limit $3::int) j
    ), held as (
      select r.ctid from visited v cross join lateral (
        select r.ctid from belfry.runs r
-       where /*shards r*/ r.shard = v.shard and r.job_id = v.id and r.nominal_at < to_timestamp(($4::float8 - v.deadline_ms) / 1000)
+       where r.shard = v.shard and r.job_id = v.id and r.nominal_at < to_timestamp(($4::float8 - v.deadline_ms) / 1000)
          and r.state <> ${RUN_STATE.leased} and r.attempt = 0 and r.cause <> ${CAUSE.backfill}
        order by r.nominal_at limit $5::int for update skip locked) r
      limit $5::int
    ), gone as (
-     delete from belfry.runs r where /*shards r*/ r.ctid = any (array(select h.ctid from held h))
+     delete from belfry.runs r where r.ctid = any (array(select h.ctid from held h))
      returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents
    ), told as (
      ${tellDependents('gone', { number: '0', outcome: OUTCOME.skipped })}

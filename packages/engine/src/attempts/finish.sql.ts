@@ -13,7 +13,7 @@ import { tellDependents } from '../store/tell-dependents.ts'
  * the ctid too, which saves one look-up per run and leaves no plan a choice: after a concurrent heartbeat the lock returns a
  * version that the statement's snapshot cannot see, so nothing is changed, and the live finish goes into the next batch.
  */
-const FENCE = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+const FENCE = `r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder`
 const ATTEMPT_COLUMNS = `nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard, outcome,
        failure_class, status_code, cause, counted, final, error, result, response`
@@ -152,7 +152,7 @@ const LOOK = statement(
      as u (shard, job_id, nominal_at, attempt, holder, outcome, place)
    cross join lateral (
      select from belfry.attempts a
-     where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = to_timestamp(u.nominal_at / 1000)
+     where a.shard = u.shard and a.job_id = u.job_id and a.nominal_at = to_timestamp(u.nominal_at / 1000)
        and a.finished_at >= to_timestamp(u.nominal_at / 1000) - interval '1 day' and a.number = u.attempt and a.holder = u.holder
        and a.outcome = u.outcome limit 1) a`,
 )

@@ -16,7 +16,7 @@ const LOCK = statement(
    from unnest($1::smallint[], $2::bigint[]) with ordinality as k (shard, key, n)
    cross join lateral (
      select l.max_running, l.rate_count, l.rate_period_ms, l.rate_burst, l.rate_at, l.on_limit, l.paused_at, l.used_at from belfry.limits l
-     where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key limit 1 for update skip locked) l`,
+     where l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key limit 1 for update skip locked) l`,
 )
 /**
  * To be sent after the keys are held: it sees what the last holder of each committed. Runs of paused queues keep nobody waiting, nor
@@ -33,15 +33,15 @@ const COUNT = statement(
    cross join lateral (
      select count(*) as count, count(*) filter (where l.cancel_requested) as asked from (
        select r.cancel_requested from belfry.runs r
-       where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased} limit coalesce(k.max_running, 0)) l) leased
+       where r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased} limit coalesce(k.max_running, 0)) l) leased
    left join lateral (
      select r.nominal_at from belfry.runs r
-     where paused.has_limited and /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.limited}
+     where paused.has_limited and r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.limited}
        and r.queue_id <> all (paused.queue_ids)
      order by r.nominal_at limit 1) limited on true
    left join lateral (
      select r.nominal_at from belfry.runs r
-     where k.max_running = 1 and /*shards r*/ r.shard = k.shard and r.limit_key = k.key
+     where k.max_running = 1 and r.shard = k.shard and r.limit_key = k.key
        and r.state in (${RUN_STATE.ready}, ${RUN_STATE.leased}, ${RUN_STATE.waiting}, ${RUN_STATE.limited}) and r.queue_id <> all (paused.queue_ids)
      order by r.nominal_at limit 1) alive on true
    order by k.n`,
@@ -70,7 +70,7 @@ const ASK = statement(
      select r.ctid from unnest($1::smallint[], $2::bigint[], $3::int[]) as k (shard, key, count)
      cross join lateral (
        select r.ctid from belfry.runs r
-       where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased} and not r.cancel_requested
+       where r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased} and not r.cancel_requested
        order by r.leased_at limit k.count for update skip locked) r
    )
    update belfry.runs r set cancel_requested = true, lease_until = least(r.lease_until, to_timestamp($4::float8 / 1000))
@@ -81,15 +81,15 @@ const CHARGE = statement(
   'charge_keys',
   `update belfry.limits l set rate_at = u.rate_at, used_at = greatest(l.used_at, to_timestamp($4::float8 / 1000))
    from unnest($1::smallint[], $2::bigint[], $3::bigint[]) as u (shard, key, rate_at)
-   where /*shards l*/ l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key`,
+   where l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key`,
 )
 /** What a run counts as stands in its definition alone. */
 const COSTS = statement(
   'costs_of_jobs',
   `select u.job_id, coalesce(j.definition, s.definition) #>> '{rateLimit,cost}'
    from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
-   left join lateral (select j.definition from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j on true
-   left join lateral (select s.definition from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
+   left join lateral (select j.definition from belfry.jobs j where j.shard = u.shard and j.id = u.job_id limit 1) j on true
+   left join lateral (select s.definition from belfry.specs s where s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
 )
 
 export interface LockedKey extends KeyRef {

@@ -21,7 +21,7 @@ export const placePutAside = ({ due, why, limit, lookedAt }: PutAsideTexts): str
      select r.shard, r.job_id, r.nominal_at, r.due_at
      from unnest($1::smallint[]) as s (shard) cross join lateral (
        select r.shard, r.job_id, r.nominal_at, r.due_at, r.attempt from belfry.runs r
-       where /*shards r*/ r.shard = s.shard and r.state = ${RUN_STATE.waiting} and ${due} and r.tenant_id = $2
+       where r.shard = s.shard and r.state = ${RUN_STATE.waiting} and ${due} and r.tenant_id = $2
        order by r.due_at${lookedAt === undefined ? '' : ` limit ${lookedAt}`}) r
      cross join lateral (
        select from belfry.attempts a
@@ -30,7 +30,7 @@ export const placePutAside = ({ due, why, limit, lookedAt }: PutAsideTexts): str
      limit ${limit}
    ), picked as (
      select h.*, r.ctid as place_of from (select * from held order by shard, job_id, nominal_at offset 0) h cross join lateral (
-       select r.ctid from belfry.runs r where /*shards r*/ r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at limit 1
+       select r.ctid from belfry.runs r where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at limit 1
        for update skip locked) r
    ), placed as (
      select p.shard, p.place_of, row_number() over (order by p.due_at, p.nominal_at) as place from picked p
@@ -39,5 +39,5 @@ export const placePutAside = ({ due, why, limit, lookedAt }: PutAsideTexts): str
 /** Gives those that were placed their new time. */
 export const setDueOfPlaced = (dueAt: string): string =>
   `update belfry.runs r set due_at = ${dueAt}
-   from placed p where r.ctid = p.place_of and /*shards r*/ r.shard = p.shard and r.state = ${RUN_STATE.waiting}
+   from placed p where r.ctid = p.place_of and r.shard = p.shard and r.state = ${RUN_STATE.waiting}
    returning r.shard, r.due_at`

@@ -14,7 +14,7 @@ const READ = statement(
   `select p.job_id, p.nominal_at, p.payload
    from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, nominal_at) cross join lateral (
      select p.job_id, p.nominal_at, p.payload from belfry.run_payloads p
-     where /*shards p*/ p.shard = u.shard and p.job_id = u.job_id and p.nominal_at = to_timestamp(u.nominal_at / 1000) limit 1) p`,
+     where p.shard = u.shard and p.job_id = u.job_id and p.nominal_at = to_timestamp(u.nominal_at / 1000) limit 1) p`,
 )
 const PURGE_BATCH = 500
 /** For one call: the rest is for the next one. */

@@ -25,16 +25,16 @@ const LOOK = statement(
        else not j.is_alive end), false)
    from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id) cross join lateral (
      select b.shard, b.id, b.concurrency, b.status = ${BACKFILL_STATUS.running} as is_running, b.position_at, b.to_nominal
-     from belfry.backfills b where /*shards b*/ b.shard = u.shard and b.job_id = u.job_id and b.ended_at is null order by b.id limit ${MAX_OPEN}) b
+     from belfry.backfills b where b.shard = u.shard and b.job_id = u.job_id and b.ended_at is null order by b.id limit ${MAX_OPEN}) b
    cross join lateral (
      select count(*) as open, count(*) filter (
        where exists (select from belfry.runs r where r.shard = o.shard and r.job_id = o.job_id and r.nominal_at = o.nominal_at offset 0)) as alive
-     from belfry.backfill_runs o where /*shards o*/ o.shard = b.shard and o.backfill_id = b.id and o.outcome is null) n
+     from belfry.backfill_runs o where o.shard = b.shard and o.backfill_id = b.id and o.outcome is null) n
    left join lateral (
      select j.status, t.nominal_at as undecided_from, coalesce(t.overlap = ${OVERLAP.allow}, coalesce(j.definition ->> 'overlap', '${DEFAULT_OVERLAP}') = 'allow') as may_overlap,
        exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id offset 0) as is_alive
      from belfry.jobs j left join belfry.timers t on t.shard = u.shard and t.job_id = u.job_id
-     where /*shards j*/ j.shard = u.shard and j.id = u.job_id and (t.job_id is not null or j.status = ${JOB_STATUS.completed}) limit 1) j on true
+     where j.shard = u.shard and j.id = u.job_id and (t.job_id is not null or j.status = ${JOB_STATUS.completed}) limit 1) j on true
    group by u.job_id`,
 )
 

@@ -9,7 +9,7 @@ const READ = statement(
   'walk_open_backfills',
   `select s.shard, b.job_id from unnest($1::smallint[], $2::uuid[]) as s (shard, after_id) cross join lateral (
      select distinct b.job_id from belfry.backfills b
-     where /*shards b*/ b.shard = s.shard and b.job_id > s.after_id and b.ended_at is null order by b.job_id limit $3) b`,
+     where b.shard = s.shard and b.job_id > s.after_id and b.ended_at is null order by b.job_id limit $3) b`,
 )
 
 /**

@@ -23,7 +23,7 @@ const MAKE = `insert into belfry.limits (used_at, key, tenant_id, shard, kind, n
      select to_timestamp($12::float8 / 1000), u.key, u.tenant_id, u.shard, ${LIMIT_KIND.key}, u.name, u.max_running, u.on_limit, u.rate_count,
        u.rate_period_ms, u.rate_burst
      from u where not exists (
-       select from belfry.limits l where /*shards l*/ l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key offset 0)
+       select from belfry.limits l where l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key offset 0)
      on conflict do nothing returning key`
 /**
  * Where the row says the same already nothing is written and nobody is waited for: most jobs of a key repeat what the first
@@ -47,11 +47,11 @@ const PUT = statement(
      from (
        select u.* from u cross join lateral (
          select from belfry.limits l
-         where /*shards l*/ l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key
+         where l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key
            and ((u.has_slots and (l.max_running is distinct from u.max_running or l.on_limit <> u.on_limit))
              or (u.has_rate and (l.rate_count is distinct from u.rate_count or l.rate_period_ms is distinct from u.rate_period_ms
                or l.rate_burst is distinct from u.rate_burst))) limit 1) l) d
-     where /*shards l*/ l.shard = d.shard and l.kind = ${LIMIT_KIND.key} and l.key = d.key
+     where l.shard = d.shard and l.kind = ${LIMIT_KIND.key} and l.key = d.key
      returning l.key
    )
    select c.key from changed c`,
@@ -60,7 +60,7 @@ const MAKE_MISSING = statement('make_key_limits', `${GIVEN} ${MAKE}`)
 const EXISTING = statement(
   'look_at_key_limits',
   `select k.key from unnest($1::smallint[], $2::bigint[]) as k (shard, key) cross join lateral (
-     select from belfry.limits l where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key limit 1) l`,
+     select from belfry.limits l where l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key limit 1) l`,
 )
 const UNUSED = statement(
   'lock_unused_keys',
@@ -77,17 +77,17 @@ const AWAITED = statement(
   'keys_of_timers',
   `select distinct t.limit_key from unnest($1::smallint[]) as s (shard) cross join lateral (
      select t.limit_key from belfry.timers t
-     where /*shards t*/ t.shard = s.shard and t.limit_key is not null and (t.limit_key in (select unnest($2::bigint[]))) is true
+     where t.shard = s.shard and t.limit_key is not null and (t.limit_key in (select unnest($2::bigint[]))) is true
      union all
      select d.limit_key from belfry.dead_letters d
-     where /*shards d*/ d.shard = s.shard and d.limit_key is not null and (d.limit_key in (select unnest($2::bigint[]))) is true) t`,
+     where d.shard = s.shard and d.limit_key is not null and (d.limit_key in (select unnest($2::bigint[]))) is true) t`,
 )
 /** Sent while the rows are held: nobody claims by them meanwhile, and whoever did before is seen. */
 const PURGE = statement(
   'purge_unused_keys',
   `delete from belfry.limits l using unnest($1::smallint[], $2::bigint[]) as k (shard, key)
-   where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key
-     and not exists (select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key offset 0)`,
+   where l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key
+     and not exists (select from belfry.runs r where r.shard = k.shard and r.limit_key = k.key offset 0)`,
 )
 
 const UNUSED_MS = 86_400_000

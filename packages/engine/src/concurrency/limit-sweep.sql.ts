@@ -17,23 +17,23 @@ const SWEEP = statement(
    cross join lateral (
      with recursive key as (
        (select r.limit_key as key, 1 as n from belfry.runs r
-        where /*shards r*/ r.shard = s.shard and r.state = ${RUN_STATE.limited} and r.limit_key > s.after order by r.limit_key limit 1)
+        where r.shard = s.shard and r.state = ${RUN_STATE.limited} and r.limit_key > s.after order by r.limit_key limit 1)
        union all
        select further.limit_key, key.n + 1 from key cross join lateral (
          select r.limit_key from belfry.runs r
-         where /*shards r*/ r.shard = s.shard and r.state = ${RUN_STATE.limited} and r.limit_key > key.key order by r.limit_key limit 1) further
+         where r.shard = s.shard and r.state = ${RUN_STATE.limited} and r.limit_key > key.key order by r.limit_key limit 1) further
        where key.n < $3::int
      )
      select key.key, key.n from key) v
    left join lateral (
      select l.max_running, l.paused_at, l.rate_count, l.used_at, l.rate_at + (1 - l.rate_burst) * (l.rate_period_ms * 1000.0 / l.rate_count) as next_at
-     from belfry.limits l where /*shards l*/ l.shard = s.shard and l.kind = ${LIMIT_KIND.key} and l.key = v.key limit 1) l on true
+     from belfry.limits l where l.shard = s.shard and l.kind = ${LIMIT_KIND.key} and l.key = v.key limit 1) l on true
    cross join lateral (
      select l.paused_at is null
        and (l.rate_count is null or (l.next_at <= ($4::float8 + ${AHEAD_MS}) * 1000 and l.used_at <= to_timestamp(($4::float8 + ${AHEAD_MS / 2}) / 1000)))
        and (l.max_running is null or l.max_running > (
          select count(*) from (
-           select from belfry.runs r where /*shards r*/ r.shard = s.shard and r.limit_key = v.key and r.state = ${RUN_STATE.leased}
+           select from belfry.runs r where r.shard = s.shard and r.limit_key = v.key and r.state = ${RUN_STATE.leased}
            limit l.max_running) c)) as is_free
      offset 0) i
    where i.is_free or v.n = $3::int`,

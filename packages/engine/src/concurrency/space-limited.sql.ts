@@ -14,10 +14,10 @@ const LOCK = statement(
    cross join lateral (
      select l.max_running, l.rate_count, l.rate_period_ms, l.rate_burst, l.rate_at, l.used_at, (
        select count(*) from (
-         select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased}
+         select from belfry.runs r where r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased}
          limit coalesce(l.max_running, 0)) c) as leased
      from belfry.limits l
-     where /*shards l*/ l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key and l.rate_count is not null and l.paused_at is null
+     where l.shard = k.shard and l.kind = ${LIMIT_KIND.key} and l.key = k.key and l.rate_count is not null and l.paused_at is null
      limit 1 for update skip locked) l`,
 )
 /** The oldest that wait, with what each counts as. */
@@ -29,8 +29,8 @@ const OLDEST = statement(
      where r.shard = $1 and r.limit_key = $2 and r.state = ${RUN_STATE.limited}
        and r.queue_id <> all (array(select q.id from belfry.queues q where q.paused_at is not null))
      order by r.nominal_at limit $3 for update skip locked) r
-   left join lateral (select j.definition from belfry.jobs j where /*shards j*/ j.shard = r.shard and j.id = r.job_id limit 1) j on true
-   left join lateral (select s.definition from belfry.specs s where /*shards s*/ s.shard = r.shard and s.job_id = r.job_id limit 1) s on true
+   left join lateral (select j.definition from belfry.jobs j where j.shard = r.shard and j.id = r.job_id limit 1) j on true
+   left join lateral (select s.definition from belfry.specs s where s.shard = r.shard and s.job_id = r.job_id limit 1) s on true
    order by r.nominal_at`,
 )
 const SPACE = statement(

@@ -13,14 +13,14 @@ const JOBS = 'unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)'
 const FIND = statement(
   'find_parents',
   `select u.job_id, coalesce(j.tenant_id, s.tenant_id), j.status from ${JOBS}
-   left join lateral (select j.tenant_id, j.status from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j on true
-   left join lateral (select s.tenant_id from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true
+   left join lateral (select j.tenant_id, j.status from belfry.jobs j where j.shard = u.shard and j.id = u.job_id limit 1) j on true
+   left join lateral (select s.tenant_id from belfry.specs s where s.shard = u.shard and s.job_id = u.job_id limit 1) s on true
    where j.tenant_id is not null or s.tenant_id is not null`,
 )
 /** Rows of these jobs, by key: from the jobs to the table, whatever the planner believes of either. */
 const rowsOf = (table: string, columns: string, suffix: string): string =>
   `select ${columns} from ${JOBS} cross join lateral (
-     select r.ctid from belfry.${table} r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id${suffix}) r`
+     select r.ctid from belfry.${table} r where r.shard = u.shard and r.job_id = u.job_id${suffix}) r`
 /**
  * Holds the rows until the commit, those that are marked already as well: a parent that ends meanwhile ends after the edges are
  * there, or before, and then it is not found here. Only then they are marked, by a statement that sees what was waited for.
@@ -46,7 +46,7 @@ const ENDS = statement(
   `select u.job_id, a.nominal_at, a.number, a.outcome
    from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, since) cross join lateral (
      select a.nominal_at, a.number, a.outcome from belfry.attempts a
-     where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
+     where a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
      order by a.finished_at desc, a.number desc limit 1) a`,
 )
 

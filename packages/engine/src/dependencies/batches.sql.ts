@@ -20,7 +20,7 @@ const COUNT = statement(
      select * from unnest($1::smallint[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::int[]) as u (shard, id, succeeded, failed, canceled, skipped)
    ), held as (
      select u.* from u cross join lateral (
-       select from belfry.batches b where /*shards b*/ b.shard = u.shard and b.id = u.id limit 1 for update) b
+       select from belfry.batches b where b.shard = u.shard and b.id = u.id limit 1 for update) b
    ), counted as (
      update belfry.batches b set succeeded = b.succeeded + h.succeeded, failed = b.failed + h.failed, canceled = b.canceled + h.canceled,
        skipped = b.skipped + h.skipped,
@@ -42,7 +42,7 @@ const OF_JOBS = statement(
   'batches_of_jobs',
   `select distinct s.batch_id from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id) cross join lateral (
      select coalesce(s.definition ->> 'batchId', s.definition -> 'after' ->> 'batch') as batch_id
-     from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s
+     from belfry.specs s where s.shard = u.shard and s.job_id = u.job_id limit 1) s
    where s.batch_id is not null limit ${MAX_CANDIDATES}`,
 )
 const PURGE = statement(

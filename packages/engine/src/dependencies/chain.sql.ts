@@ -43,9 +43,9 @@ const STATUS = statement('chain_status', `select j.status from belfry.jobs j whe
 const HOLD = statement(
   'hold_timers_of_chains',
   `select u.job_id, h.is_held is not null from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
-   cross join lateral (select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1) t
+   cross join lateral (select from belfry.timers t where t.shard = u.shard and t.job_id = u.job_id limit 1) t
    left join lateral (
-     select true as is_held from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1 for update skip locked) h on true`,
+     select true as is_held from belfry.timers t where t.shard = u.shard and t.job_id = u.job_id limit 1 for update skip locked) h on true`,
 )
 
 export interface ParentOfChain {

@@ -17,7 +17,7 @@ export interface Child {
 }
 
 const RUNS = `unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, nominal_at)`
-const BY_KEY = `/*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+const BY_KEY = `r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
        and r.state = ${RUN_STATE.dependent}`
 
 const LOOK = statement(
@@ -28,7 +28,7 @@ const RELEASE = statement(
   'release_children',
   `with free as (
      select r.ctid, u.turn from unnest($1::smallint[], $2::tid[], $3::bigint[]) as u (shard, place, turn) cross join lateral (
-       select r.ctid from belfry.runs r where /*shards r*/ r.ctid = u.place and r.shard = u.shard limit 1) r
+       select r.ctid from belfry.runs r where r.ctid = u.place and r.shard = u.shard limit 1) r
    )
    update belfry.runs r set state = ${RUN_STATE.ready}, turn = f.turn, due_at = to_timestamp($4::float8 / 1000) from free f where r.ctid = f.ctid
    returning r.queue_id, r.priority, r.delivery, r.turn`,

@@ -14,7 +14,7 @@ const DELETE_OF_PARENT = statement(
 const HOLD = statement(
   'hold_followers',
   `select u.job_id from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id) cross join lateral (
-     select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1 for update) t`,
+     select from belfry.timers t where t.shard = u.shard and t.job_id = u.job_id limit 1 for update) t`,
 )
 const END = statement(
   'end_followers',
@@ -23,11 +23,11 @@ const END = statement(
      where not exists (select from belfry.edges e where e.child = u.job_id and e.tenant_id > 0 offset 0)
    ), timers as (
      delete from belfry.timers t where t.ctid = any (array(select t.ctid from u cross join lateral (
-       select t.ctid from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1) t))
+       select t.ctid from belfry.timers t where t.shard = u.shard and t.job_id = u.job_id limit 1) t))
    )
    update belfry.jobs j set status = 2, paused_at = null, pause_reason = null, paused_by = null, updated_at = to_timestamp($3::float8 / 1000)
    where j.ctid = any (array(select j.ctid from u cross join lateral (
-     select j.ctid from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id and j.status < 2 limit 1) j))`,
+     select j.ctid from belfry.jobs j where j.shard = u.shard and j.id = u.job_id and j.status < 2 limit 1) j))`,
 )
 
 /**

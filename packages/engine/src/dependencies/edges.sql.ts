@@ -40,7 +40,7 @@ const READ = statement(
   `select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure
    from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
      select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure from belfry.edges e
-     where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.state = ${EDGE_STATE.open}
+     where e.shard = u.shard and e.parent = u.parent and e.state = ${EDGE_STATE.open}
      limit $3) e
    limit $3`,
 )
@@ -49,11 +49,11 @@ const PLACES = `with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::uuid[]) as u (shard, parent, child)
    ), place as (
      select e.ctid from u cross join lateral (
-       select e.ctid from belfry.edges e where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.child = u.child limit 1) e
+       select e.ctid from belfry.edges e where e.shard = u.shard and e.parent = u.parent and e.child = u.child limit 1) e
    )`
 const MARK = statement(
   'mark_edges',
-  `${PLACES} update belfry.edges e set state = $4::smallint where /*shards e*/ e.ctid = any (array(select p.ctid from place p))`,
+  `${PLACES} update belfry.edges e set state = $4::smallint where e.ctid = any (array(select p.ctid from place p))`,
 )
 const DELETE_OF_CHILD = statement(
   'delete_edges_of_child',

@@ -13,11 +13,11 @@ const FORGET = statement(
   'forget_told',
   `with place as (
      select e.ctid from unnest($1::smallint[], $2::tid[], $3::uuid[]) as u (shard, place, child) cross join lateral (
-       select e.ctid from belfry.edges e where /*shards e*/ e.ctid = u.place and e.shard = u.shard and e.child = u.child limit 1) e
+       select e.ctid from belfry.edges e where e.ctid = u.place and e.shard = u.shard and e.child = u.child limit 1) e
    ), gone as (
-     delete from belfry.edges e where /*shards e*/ e.ctid = any (array(select p.ctid from place p))
+     delete from belfry.edges e where e.ctid = any (array(select p.ctid from place p))
    ), told as (
-     delete from belfry.outbox o where /*shards o*/ o.ctid = any ($4::tid[])
+     delete from belfry.outbox o where o.ctid = any ($4::tid[])
    )
    select c.child from unnest($5::uuid[], $6::int[]) as c (child, going)
    where (select count(*) from (select from belfry.edges e where e.child = c.child and e.tenant_id > 0 limit c.going + 1) e) <= c.going`,

@@ -30,7 +30,7 @@ const HOLD = statement(
    from (
      select e.* from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
        select e.ctid, e.parent, e.child, e.child_shard, e.kind, e.child_nominal, e.wanted, e.on_failure from belfry.edges e
-       where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.state = ${EDGE_STATE.open} limit $3) e
+       where e.shard = u.shard and e.parent = u.parent and e.state = ${EDGE_STATE.open} limit $3) e
      order by e.child_shard, e.child limit $3
    ) e left join lateral (
      select r.ctid, r.queue_id, r.tenant_id, r.priority, r.turn, r.delivery from belfry.runs r

@@ -41,7 +41,7 @@ const lockText = (isOneOff: boolean): string =>
 const LOCK_ONE_OFFS = statement('lock_ends_of_one_offs', lockText(true))
 const LOCK_RECURRING = statement('lock_ends_of_recurring', lockText(false))
 
-const DELETE = statement('delete_ends', 'delete from belfry.outbox o where /*shards o*/ o.ctid = any ($1::tid[])')
+const DELETE = statement('delete_ends', 'delete from belfry.outbox o where o.ctid = any ($1::tid[])')
 const PUT = statement(
   'put_ends',
   `insert into belfry.outbox (nominal_at, job_id, number, shard, outcome, one_off)
@@ -64,7 +64,7 @@ const TAKE_BACK = statement(
   `delete from belfry.outbox o using (
      select u.shard, u.job_id, l.nominal_at, l.number from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, nominal_at) cross join lateral (
        select o.nominal_at, o.number from belfry.outbox o
-       where /*shards o*/ o.shard = u.shard and o.job_id = u.job_id and o.nominal_at = to_timestamp(u.nominal_at / 1000) for update) l
+       where o.shard = u.shard and o.job_id = u.job_id and o.nominal_at = to_timestamp(u.nominal_at / 1000) for update) l
    ) h where o.shard = h.shard and o.job_id = h.job_id and o.nominal_at = h.nominal_at and o.number = h.number`,
 )
 

@@ -18,7 +18,7 @@ const READ = statement(
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::float8[], $5::int[]) with ordinality as u (shard, job_id, nominal_at, since, run, n)
    cross join lateral (
      select a.nominal_at, a.outcome, a.result from belfry.attempts a
-     where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
+     where a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
        and (u.nominal_at is null or a.nominal_at = to_timestamp(u.nominal_at / 1000))
      order by a.finished_at desc limit 1) a`,
 )

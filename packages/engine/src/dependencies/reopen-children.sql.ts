@@ -15,7 +15,7 @@ const READ = statement(
   `select e.parent, e.child, e.kind, e.state
    from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
      select e.parent, e.child, e.kind, e.state from belfry.edges e
-     where /*shards e*/ e.shard = u.shard and e.parent = u.parent and e.state <> ${EDGE_STATE.open}) e`,
+     where e.shard = u.shard and e.parent = u.parent and e.state <> ${EDGE_STATE.open}) e`,
 )
 /** What history and the definition of a canceled one-off know of it. */
 const ENDED = statement(
@@ -26,10 +26,10 @@ const ENDED = statement(
      select a.nominal_at, a.due_at, a.tenant_id, a.queue_id, a.job_version, a.cause, a.outcome,
        (select max(n.number) from belfry.attempts n where n.shard = u.shard and n.job_id = u.job_id and n.finished_at >= to_timestamp(u.since / 1000)) as attempt
      from belfry.attempts a
-     where /*shards a*/ a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
+     where a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
      order by a.finished_at desc limit 1) a
    cross join lateral (
-     select s.definition from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s
+     select s.definition from belfry.specs s where s.shard = u.shard and s.job_id = u.job_id limit 1) s
    where a.outcome = ${OUTCOME.canceled}`,
 )
 const INSERT = statement(

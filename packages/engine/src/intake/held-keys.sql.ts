@@ -8,7 +8,7 @@ const HELD = statement(
   'held_idempotency_keys',
   `select k.key from unnest($2::smallint[], $3::text[]) as u (shard, key) cross join lateral (
      select k.key from belfry.keys k
-     where /*shards k*/ k.shard = u.shard and k.tenant_id = $1 and k.kind = ${KEY_KIND.idempotency} and k.key = u.key
+     where k.shard = u.shard and k.tenant_id = $1 and k.kind = ${KEY_KIND.idempotency} and k.key = u.key
        and k.expires_at > to_timestamp($4::float8 / 1000) limit 1) k`,
 )
 

@@ -26,7 +26,7 @@ const READ = statement(
   `select k.shard, k.tenant_id, k.kind, k.key, k.job_id, k.fingerprint, array_to_string(k.others, ',')
    from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[]) as u (shard, tenant_id, kind, key) cross join lateral (
      select * from belfry.keys k
-     where /*shards k*/ k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1) k`,
+     where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1) k`,
 )
 /** A name is freed lazily: whoever meets the record of a job that has no future takes it over. */
 const TAKE_OVER = statement(
@@ -44,9 +44,9 @@ const POINT = statement(
      select u.shard, u.job_id, k.ctid as place
      from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[], $5::uuid[]) as u (shard, tenant_id, kind, key, job_id) cross join lateral (
        select k.ctid from belfry.keys k
-       where /*shards k*/ k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1 for update) k
+       where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1 for update) k
    ) u
-   where k.ctid = u.place and /*shards k*/ k.shard = u.shard`,
+   where k.ctid = u.place and k.shard = u.shard`,
 )
 const FREE = statement(
   'free_names',

@@ -27,9 +27,9 @@ const WRITE = statement(
      select u.*, k.ctid as place from unnest($1::smallint[], $2::int[], $3::text[], $4::uuid[], $5::text[]) as u (shard, tenant_id, key, job_id, others)
      cross join lateral (
        select k.ctid from belfry.keys k
-       where /*shards k*/ k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = ${KEY_KIND.unique} and k.key = u.key limit 1 for update) k
+       where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = ${KEY_KIND.unique} and k.key = u.key limit 1 for update) k
    ) u
-   where k.ctid = u.place and /*shards k*/ k.shard = u.shard`,
+   where k.ctid = u.place and k.shard = u.shard`,
 )
 const DEFINITION = statement(
   'definition_of_job',
@@ -43,9 +43,9 @@ const DEFINITION = statement(
 const PURGE = statement(
   'purge_keys',
   `with old as (
-     select k.ctid from belfry.keys k where /*shards k*/ k.ctid = any (array(
+     select k.ctid from belfry.keys k where k.ctid = any (array(
        select k.ctid from belfry.keys k
-       where /*shards k*/ k.shard = $1 and k.expires_at <= to_timestamp($2::float8 / 1000)
+       where k.shard = $1 and k.expires_at <= to_timestamp($2::float8 / 1000)
          and (k.kind = ${KEY_KIND.idempotency} or k.kind = ${KEY_KIND.unique} and not exists (
            select from unnest(k.job_id || coalesce(k.others, '{}')) as u (job_id)
            cross join lateral (select ('x' || substr(u.job_id::text, 16, 3))::bit(12)::int::smallint as shard) s

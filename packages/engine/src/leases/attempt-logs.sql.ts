@@ -16,7 +16,7 @@ const APPEND = statement(
      select to_timestamp(u.nominal_at / 1000) as nominal_at, to_timestamp(u.logged_at / 1000) as logged_at, u.job_id, u.attempt, u.shard, u.level,
        u.message, u.tenant_id, u.line is not null as is_numbered, coalesce(u.line, greatest(max(u.line) over of_attempt, (
          select coalesce(max(l.line), 0) from belfry.attempt_logs l
-         where /*shards l*/ l.shard = u.shard and l.job_id = u.job_id and l.nominal_at = to_timestamp(u.nominal_at / 1000) and l.attempt = u.attempt
+         where l.shard = u.shard and l.job_id = u.job_id and l.nominal_at = to_timestamp(u.nominal_at / 1000) and l.attempt = u.attempt
            and l.tenant_id = u.tenant_id
            and l.logged_at >= to_timestamp(u.nominal_at / 1000) - interval '1 day')) + count(*) filter (where u.line is null) over (of_attempt order by u.n))::int as line
      from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::int[], $6::float8[], $7::smallint[], $8::text[], $9::int[]) with ordinality
@@ -24,7 +24,7 @@ const APPEND = statement(
      window of_attempt as (partition by u.job_id, u.nominal_at, u.attempt)) n
    where n.line <= ${MAX_LOG_LINES} and not (n.is_numbered and exists (
      select from belfry.attempt_logs l
-     where /*shards l*/ l.shard = n.shard and l.job_id = n.job_id and l.nominal_at = n.nominal_at and l.attempt = n.attempt and l.line = n.line
+     where l.shard = n.shard and l.job_id = n.job_id and l.nominal_at = n.nominal_at and l.attempt = n.attempt and l.line = n.line
        and l.tenant_id = n.tenant_id
        and l.logged_at >= n.nominal_at - interval '1 day'))`,
 )

@@ -14,7 +14,7 @@ const SAVE = statement(
      select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, u.value, u.progress
      from u cross join lateral (
        select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id from belfry.runs r
-       where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+       where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    )
@@ -29,7 +29,7 @@ const READ = statement(
   `select c.job_id, c.nominal_at, c.value
    from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, nominal_at) cross join lateral (
      select c.job_id, c.nominal_at, c.value from belfry.checkpoints c
-     where /*shards c*/ c.shard = u.shard and c.job_id = u.job_id and c.nominal_at = to_timestamp(u.nominal_at / 1000) limit 1) c
+     where c.shard = u.shard and c.job_id = u.job_id and c.nominal_at = to_timestamp(u.nominal_at / 1000) limit 1) c
    where c.value is not null`,
 )
 

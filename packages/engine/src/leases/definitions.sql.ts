@@ -6,14 +6,14 @@ const READ_JOBS = statement(
   `select u.job_id, j.version, j.definition
    from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id) cross join lateral (
      select j.version, j.definition from belfry.jobs j
-     where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j`,
+     where j.shard = u.shard and j.id = u.job_id limit 1) j`,
 )
 const READ_SPECS = statement(
   'read_spec_definitions',
   `select u.job_id, s.version, s.definition
    from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id) cross join lateral (
      select s.version, s.definition from belfry.specs s
-     where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s`,
+     where s.shard = u.shard and s.job_id = u.job_id limit 1) s`,
 )
 
 interface JobRef {

@@ -20,7 +20,7 @@ const RENEW = statement(
        case when r.cancel_requested then r.lease_until else greatest(r.lease_until, least(to_timestamp(u.until / 1000), r.deadline)) end as lease_until
      from u cross join lateral (
        select r.ctid, r.job_id, r.nominal_at, r.cancel_requested, r.lease_until, r.deadline from belfry.runs r
-       where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+       where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    ), renewed as (
@@ -42,7 +42,7 @@ const LOOK = statement(
        unnest($5::bigint[]) as holder) u
    cross join lateral (
      select r.cancel_requested, r.lease_until from belfry.runs r
-     where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+     where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
        and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
 )
 

@@ -12,7 +12,7 @@ const READ = statement(
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
    cross join lateral (
      select r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery, r.one_off, r.cause, r.limit_key from belfry.runs r
-     where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+     where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
        and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
 )
 

@@ -16,7 +16,7 @@ const PROMOTE = statement(
      select t.ctid, u.turn, u.leased and not t.is_limited as leased
      from u cross join lateral (
        select t.ctid, t.queue_id = any(${limitedAmong('$9')}) as is_limited from belfry.timers t
-       where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
+       where t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
    ), gone as (
      delete from belfry.timers t using held h where t.ctid = h.ctid

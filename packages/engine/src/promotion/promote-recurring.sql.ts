@@ -30,7 +30,7 @@ const PROMOTE = statement(
      from u cross join lateral (
        select t.ctid, t.nominal_at, t.due_at, t.overlap, t.queue_id = any(${limitedAmong('$12')}) as is_limited
        from belfry.timers t
-       where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
+       where t.shard = u.shard and t.job_id = u.job_id and t.version = u.version
        limit 1 for update skip locked) t
      offset 0
    ), moved as (
@@ -63,7 +63,7 @@ const PROMOTE = statement(
    select m.job_id, j.version::text, j.definition::text, null
    from moved m cross join lateral (
      select j.version, j.definition from belfry.jobs j
-     where /*shards j*/ j.shard = m.shard and j.id = m.job_id limit 1) j
+     where j.shard = m.shard and j.id = m.job_id limit 1) j
    where m.wanted and not m.overlaps`,
 )
 

@@ -8,7 +8,7 @@ import { statement } from '../store/statement.ts'
 const READ = statement(
   'read_schedules',
   `select s.id, s.spec from unnest($1::smallint[], $2::bigint[]) as u (shard, id) cross join lateral (
-     select s.id, s.spec from belfry.schedules s where /*shards s*/ s.shard = u.shard and s.id = u.id limit 1) s`,
+     select s.id, s.spec from belfry.schedules s where s.shard = u.shard and s.id = u.id limit 1) s`,
 )
 const INTERN = statement(
   'intern_schedules',

@@ -16,18 +16,18 @@ const SWEEP = statement(
    from unnest($1::smallint[], $2::uuid[]) as s (shard, after)
    cross join lateral (
      with recursive job as (
-       (select r.job_id, 1 as n from belfry.runs r where /*shards r*/ r.shard = s.shard and r.state = ${RUN_STATE.blocked} and r.job_id > s.after
+       (select r.job_id, 1 as n from belfry.runs r where r.shard = s.shard and r.state = ${RUN_STATE.blocked} and r.job_id > s.after
         order by r.job_id limit 1)
        union all
        select further.job_id, job.n + 1 from job cross join lateral (
-         select r.job_id from belfry.runs r where /*shards r*/ r.shard = s.shard and r.state = ${RUN_STATE.blocked} and r.job_id > job.job_id
+         select r.job_id from belfry.runs r where r.shard = s.shard and r.state = ${RUN_STATE.blocked} and r.job_id > job.job_id
          order by r.job_id limit 1) further
        where job.n < $3::int
      )
      select job.job_id, job.n from job) v
    cross join lateral (
      select not exists (
-       select from belfry.runs r where /*shards r*/ r.shard = s.shard and r.job_id = v.job_id and r.state <> ${RUN_STATE.blocked} offset 0) as is_idle
+       select from belfry.runs r where r.shard = s.shard and r.job_id = v.job_id and r.state <> ${RUN_STATE.blocked} offset 0) as is_idle
      offset 0) i
    where i.is_idle or v.n = $3::int`,
 )

@@ -18,18 +18,18 @@ const LOCK = statement(
      select * from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
    ), timer as (
      select u.job_id from u cross join lateral (
-       select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id limit 1 for update skip locked) t
+       select from belfry.timers t where t.shard = u.shard and t.job_id = u.job_id limit 1 for update skip locked) t
    ), past as materialized (
      select u.shard, u.job_id, j.id is not null as is_recurring, s.job_id is not null as is_one_off from u
-     left join lateral (select j.id from belfry.jobs j where /*shards j*/ j.shard = u.shard and j.id = u.job_id limit 1) j on true
-     left join lateral (select s.job_id from belfry.specs s where /*shards s*/ s.shard = u.shard and s.job_id = u.job_id limit 1) s on true
-     where not exists (select from belfry.timers t where /*shards t*/ t.shard = u.shard and t.job_id = u.job_id offset 0)
+     left join lateral (select j.id from belfry.jobs j where j.shard = u.shard and j.id = u.job_id limit 1) j on true
+     left join lateral (select s.job_id from belfry.specs s where s.shard = u.shard and s.job_id = u.job_id limit 1) s on true
+     where not exists (select from belfry.timers t where t.shard = u.shard and t.job_id = u.job_id offset 0)
    ), recurring as (
      select p.job_id from past p cross join lateral (
-       select from belfry.jobs j where /*shards j*/ j.shard = p.shard and j.id = p.job_id limit 1 for update skip locked) j where p.is_recurring
+       select from belfry.jobs j where j.shard = p.shard and j.id = p.job_id limit 1 for update skip locked) j where p.is_recurring
    ), one_off as (
      select p.job_id from past p cross join lateral (
-       select from belfry.specs s where /*shards s*/ s.shard = p.shard and s.job_id = p.job_id limit 1 for update skip locked) s where p.is_one_off
+       select from belfry.specs s where s.shard = p.shard and s.job_id = p.job_id limit 1 for update skip locked) s where p.is_one_off
    )
    select p.job_id from past p where not p.is_recurring and not p.is_one_off union all select o.job_id from one_off o
    union all select r.job_id from recurring r union all select t.job_id from timer t`,
@@ -43,21 +43,21 @@ const WAKE = statement(
   'wake_blocked_runs',
   `with u as materialized (
      select u.shard, u.job_id from unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)
-     where exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state = ${RUN_STATE.blocked} offset 0)
+     where exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id and r.state = ${RUN_STATE.blocked} offset 0)
    ), free as materialized (
      select u.shard, u.job_id from u
-     where not exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.state <> ${RUN_STATE.blocked} offset 0)
+     where not exists (select from belfry.runs r where r.shard = u.shard and r.job_id = u.job_id and r.state <> ${RUN_STATE.blocked} offset 0)
    ), next as (
      select b.ctid from (select f.shard, f.job_id from free f order by f.shard, f.job_id offset 0) f cross join lateral (
        select r.ctid from belfry.runs r
-       where /*shards r*/ r.shard = f.shard and r.job_id = f.job_id and r.state = ${RUN_STATE.blocked}
+       where r.shard = f.shard and r.job_id = f.job_id and r.state = ${RUN_STATE.blocked}
        order by r.nominal_at limit 1 for update skip locked) b
    )
    update belfry.runs r set
      state = case when r.due_at > to_timestamp($3::float8 / 1000) then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
      due_at = greatest(r.due_at, to_timestamp($3::float8 / 1000)),
      turn = ${turnAgain({ now: '$3', queueIds: '$4', starts: '$5' })}
-   where /*shards r*/ r.ctid = any (array(select n.ctid from next n))
+   where r.ctid = any (array(select n.ctid from next n))
    returning r.job_id, r.state, r.due_at, r.queue_id, r.priority, r.delivery, r.turn`,
 )
 

@@ -18,32 +18,32 @@ const WAKE = statement(
    ), u as materialized (
      select u.shard, u.key, u.wanted from unnest($1::smallint[], $2::bigint[], $3::int[]) as u (shard, key, wanted)
      where exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})
-       and exists (select from belfry.runs r where /*shards r*/ r.shard = u.shard and r.limit_key = u.key and r.state = ${RUN_STATE.limited} offset 0)
+       and exists (select from belfry.runs r where r.shard = u.shard and r.limit_key = u.key and r.state = ${RUN_STATE.limited} offset 0)
    ), known as materialized (
      select u.shard, u.key, u.wanted, l.max_running, l.rate_count is not null as has_rate
      from u left join lateral (
        select l.key, l.max_running, l.rate_count, l.paused_at from belfry.limits l
-       where /*shards l*/ l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key limit 1) l on true
+       where l.shard = u.shard and l.kind = ${LIMIT_KIND.key} and l.key = u.key limit 1) l on true
      where l.paused_at is null
    ), free as materialized (
      select k.shard, k.key, k.max_running, coalesce(least(k.wanted, k.max_running - leased.count), k.wanted) as count
      from known k cross join lateral (
        select count(*) as count from (
-         select from belfry.runs r where /*shards r*/ r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased}
+         select from belfry.runs r where r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased}
          limit coalesce(k.max_running, 0)) l) leased
      where not k.has_rate
    ), next as (
      select n.ctid from paused cross join free f cross join lateral (
        select r.ctid, r.nominal_at from belfry.runs r
-       where /*shards r*/ r.shard = f.shard and r.limit_key = f.key and r.state = ${RUN_STATE.limited} and r.queue_id <> all (paused.queue_ids)
+       where r.shard = f.shard and r.limit_key = f.key and r.state = ${RUN_STATE.limited} and r.queue_id <> all (paused.queue_ids)
        order by r.nominal_at limit greatest(f.count, 0) for update skip locked) n
      where f.max_running is distinct from 1 or not exists (
        select from belfry.runs r
-       where /*shards r*/ r.shard = f.shard and r.limit_key = f.key and r.nominal_at < n.nominal_at
+       where r.shard = f.shard and r.limit_key = f.key and r.nominal_at < n.nominal_at
          and r.state in (${RUN_STATE.ready}, ${RUN_STATE.leased}, ${RUN_STATE.waiting}, ${RUN_STATE.limited}) and r.queue_id <> all (paused.queue_ids) offset 0)
    ), woken as (
      update belfry.runs r set state = ${RUN_STATE.ready}, turn = ${turnAgain({ now: '$4', queueIds: '$5', starts: '$6' })}
-     where /*shards r*/ r.ctid = any (array(select n.ctid from next n))
+     where r.ctid = any (array(select n.ctid from next n))
      returning r.queue_id, r.priority, r.delivery, r.turn, r.limit_key
    )
    select w.queue_id, w.priority, w.delivery, w.turn, w.limit_key, null::smallint from woken w

@@ -123,7 +123,7 @@ const GRACE = statement(
 const LEAVE = statement('leave', 'delete from belfry.nodes n where n.shard = $1 and n.id = $2')
 const FORGET = statement(
   'forget_nodes',
-  `delete from belfry.nodes n where /*shards n*/ n.shard = any($1::smallint[]) and n.pulsed_at < to_timestamp($2::float8 / 1000)`,
+  `delete from belfry.nodes n where n.shard = any($1::smallint[]) and n.pulsed_at < to_timestamp($2::float8 / 1000)`,
 )
 
 export interface PulseQuestion {

@@ -9,7 +9,7 @@ const READ_DUE = statement(
   `select ${TIMER_COLUMNS}
    from unnest($1::smallint[], $2::float8[], $3::uuid[]) as s (shard, after_due, after_id) cross join lateral (
      select * from belfry.timers t
-     where /*shards t*/ t.shard = s.shard and (t.due_at, t.job_id) > (to_timestamp(s.after_due / 1000), s.after_id)
+     where t.shard = s.shard and (t.due_at, t.job_id) > (to_timestamp(s.after_due / 1000), s.after_id)
        and t.due_at <= to_timestamp($4::float8 / 1000) and t.due_at < 'infinity'
      order by t.due_at, t.job_id limit $5) t`,
 )

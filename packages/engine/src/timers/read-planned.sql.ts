@@ -7,7 +7,7 @@ const READ = statement(
   'read_planned_timers',
   `select t.job_id, t.schedule_id, t.nominal_at, t.decided_until
    from unnest($1::smallint[], $2::uuid[]) as s (shard, after_id) cross join lateral (
-     select * from belfry.timers t where /*shards t*/ t.shard = s.shard and t.job_id > s.after_id order by t.job_id limit $3) t`,
+     select * from belfry.timers t where t.shard = s.shard and t.job_id > s.after_id order by t.job_id limit $3) t`,
 )
 
 /** A job's next time, and what it follows from. Null schedules are one-offs', null times those of jobs that nobody has planned. */

@@ -29,11 +29,11 @@ const ANNOUNCE = statement(
      select w.shard, w.payload_id, w.tenant_id, w.needed_at, p.used_at < to_timestamp((w.needed_at - ${NOTED_EVERY_MS}) / 1000) as is_late
      from wanted w cross join lateral (
        select p.used_at from belfry.payloads p
-       where /*shards p*/ p.shard = w.shard and p.id = w.payload_id and p.tenant_id = w.tenant_id limit 1) p
+       where p.shard = w.shard and p.id = w.payload_id and p.tenant_id = w.tenant_id limit 1) p
    ), held as materialized (
      select k.shard, k.payload_id, k.tenant_id, k.needed_at from known k cross join lateral (
        select from belfry.payloads p
-       where /*shards p*/ p.shard = k.shard and p.id = k.payload_id limit 1 for no key update) p
+       where p.shard = k.shard and p.id = k.payload_id limit 1 for no key update) p
      where k.is_late
    ), noted as (
      update belfry.payloads p set used_at = greatest(p.used_at, to_timestamp(h.needed_at / 1000))

@@ -17,7 +17,7 @@ const ADMIT = statement(
    ), held as (
      select r.ctid from u cross join lateral (
        select r.ctid from belfry.runs r
-       where /*shards r*/ r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+       where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    )
