@@ -203,7 +203,7 @@ const outcomeOf = (finish: Finish): number =>
   finish.kind === 'succeeded' || finish.kind === 'answered' ? OUTCOME.succeeded : finish.outcome
 
 const fencesOf = (items: readonly Finish[]): Fence[] => items.map((item) => item.fence)
-export const times = (items: readonly Finish[]): ArrayValues[] => [
+const times = (items: readonly Finish[]): ArrayValues[] => [
   items.map((item) => item.startedAt),
   items.map((item) => item.finishedAt),
 ]
@@ -238,7 +238,7 @@ export function finishAnswered(db: Queryable, items: readonly Answered[]): Promi
 
 /** What JSON never holds separates them: escaping a thousand answers costs more than storing them. */
 const SEPARATOR = '\x1e'
-export const answers = (items: readonly Answered[]): [codes: ArrayValues, responses: string] => [
+const answers = (items: readonly Answered[]): [codes: ArrayValues, responses: string] => [
   items.map((item) => item.statusCode),
   items.map((item) => item.response).join(SEPARATOR),
 ]

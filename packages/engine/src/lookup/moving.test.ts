@@ -45,7 +45,7 @@ async function setup() {
   }
   /** Out of its timer and into the hands of holder 9, in one statement. */
   const promote = (jobId: string) =>
-    promoteOneOffs(mover, [{ shard: SHARD, jobId, version: 1, turn: 1, leased: true, packs: false, queueId: 1 }], {
+    promoteOneOffs(mover, [{ shard: SHARD, jobId, version: 1, turn: 1, leased: true, queueId: 1 }], {
       holder: '9',
       now: LATER,
       leaseUntil: LATER + 30_000,

@@ -37,7 +37,7 @@ test('the migrations of this program apply to an empty schema, and a second time
   expect((await t.run(migrations)).applied).toEqual([])
 })
 
-test('runs in a receipt of several holders become rows of those holders when a receipt gets one holder again', async () => {
+test('runs that receipts list become rows of their holders', async () => {
   const t = await setup()
   const migrations = await loadMigrations()
   await t.run(migrations.filter(({ number }) => number < 17))
@@ -57,8 +57,8 @@ test('runs in a receipt of several holders become rows of those holders when a r
   expect(await t.query('select job_id, holder::int, state, attempt from runs order by job_id')).toEqual([
     { job_id: ids[0], holder: -7, state: 1, attempt: 1 },
     { job_id: ids[1], holder: -8, state: 1, attempt: 1 },
+    { job_id: ids[2], holder: 2, state: 1, attempt: 1 },
   ])
-  expect(await t.query('select job_id, holder::int from packed_runs')).toEqual([{ job_id: ids[2], holder: 2 }])
 })
 
 test('only what is missing is applied, inside of the schema, and remembered', async () => {

@@ -1,12 +1,10 @@
 import { bringLimitedForward } from '../../src/attempts/bring-forward-limited.sql.ts'
-import { claimRuns } from '../../src/attempts/claim.sql.ts'
-import { countKeys, leaseKeyed, pickKeyed } from '../../src/attempts/claim-keyed.sql.ts'
-import { claimFromLimited, countLeased } from '../../src/attempts/claim-limited.sql.ts'
-import { claimShared } from '../../src/attempts/claim-shared.sql.ts'
-import { claimWithRoom } from '../../src/attempts/claim-with-room.sql.ts'
+import { claimRuns } from '../../src/attempts/claim-runs.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
-import { finishPackedSucceeded } from '../../src/attempts/finish-packed.sql.ts'
+import { countKeys } from '../../src/attempts/key-slots.sql.ts'
+import { leasePicked, pick } from '../../src/attempts/limited-picks.sql.ts'
+import { countLeased } from '../../src/attempts/queue-slots.sql.ts'
 import { Recaller } from '../../src/attempts/recaller.sql.ts'
 import { LimitSweep } from '../../src/concurrency/limit-sweep.sql.ts'
 import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
@@ -15,15 +13,12 @@ import { endChildren } from '../../src/dependencies/children.sql.ts'
 import { markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
 import { forgetTold } from '../../src/dependencies/forget-told.sql.ts'
 import { holdChildren } from '../../src/dependencies/hold-children.sql.ts'
-import { leaseChildren } from '../../src/dependencies/lease-children.sql.ts'
 import { lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
 import { readLiving } from '../../src/intake/unique-keys.sql.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
 import { readCheckpoints, saveCheckpoints } from '../../src/leases/checkpoints.sql.ts'
 import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
-import { packedIn, Receipt } from '../../src/leases/receipt.ts'
-import { Receipts } from '../../src/leases/receipts.sql.ts'
 import { callsWithLeases } from '../../src/leases/recover.sql.ts'
 import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
 import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
@@ -36,7 +31,7 @@ import { ManualClock } from '../../src/runtime/clock.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { sendPulse } from '../../src/shards/pulse.sql.ts'
 import { Wakeups } from '../../src/shards/wakeups.sql.ts'
-import type { Database, Queryable } from '../../src/store/database.ts'
+import type { Queryable } from '../../src/store/database.ts'
 import { queueGauge } from '../../src/tenants/queue-gauge.sql.ts'
 import { tenantGauge } from '../../src/tenants/tenant-gauge.sql.ts'
 import { positionBefore, readDueTimers } from '../../src/timers/read-due.sql.ts'
@@ -54,18 +49,14 @@ const failure = { failureClass: null, statusCode: null, error: 'down', outcome: 
 const lease = { holder: '9', now: START, leaseUntil: START + 30_000 }
 const promotions = fences.map(({ shard, jobId }, turn) => ({
   ...{ shard, jobId, version: 1, turn },
-  ...{ leased: turn % 2 === 0, packs: turn % 4 === 0, queueId: 1 },
+  ...{ leased: turn % 2 === 0, queueId: 1 },
 }))
-const packed = packedIn(new Receipt('9'), { dueAt: START, cause: 1, priority: 5, isAwaited: false })
-const inReceipt = { tenantId: 1, queueId: 1, jobVersion: 1, packed }
-const endsInReceipts = ends.map(({ fence }) => succeededAt({ ...fence, ...inReceipt }))
 const LIMITS = { isEmpty: false, of: () => ({ maxDepth: 100, maxAgeMs: 1_000 }) }
-const claim = { queueId: 1, ...lease, limit: BATCH }
 const level = { priority: 5, watermark: 0 }
-const shared = { ...claim, levels: [level], delivery: 'at_least_once' as const, places: Array(BATCH).fill(lease) }
+const urgent = { priority: 9, watermark: 0 }
+const claim = { queueId: 1, now: START, limit: BATCH, places: Array(BATCH).fill(lease), freePlaces: 10 }
+const picking = { queueId: 1, limit: BATCH, isQueueHeld: false, exceptKeys: ['1'] }
 const outbox = jobIds.map((jobId) => ({ jobId, nominalAt: START, number: 1, outcome: OUTCOME.succeeded }))
-const child = { queueId: 1, tenantId: 1, priority: 5, fairnessKey: null, delivery: 0 }
-const freed = jobIds.map((jobId, i) => ({ ...child, jobId, place: `(0,${i + 1})` }))
 const pairs = jobIds.map((parent, i) => ({ parent, child: jobIds[BATCH - 1 - i] as string }))
 const edges = pairs.map((pair, i) => ({
   ...{ ...pair, place: `(0,${i + 1})`, held: null, kind: 0, childNominal: START, wanted: 0, onFailure: 0 },
@@ -76,21 +67,11 @@ const keys = jobIds.map((_, i) => ({
   ...{ rateAt: 0, onLimit: 0, isPaused: false, usedAt: START },
 }))
 const pickedRuns = fences.map(({ shard, jobId }, i) => ({
-  ...{
-    ctid: `(0,${i + 1})`,
-    shard,
-    key: '1',
-    nominalAt: START,
-    jobId,
-    hasBegun: false,
-    cost: 1,
-    turn: 1,
-    priority: 5,
-  },
+  ...{ place: `(0,${i + 1})`, shard, key: '1', nominalAt: START, jobId },
+  ...{ hasBegun: false, cost: 1, turn: 1, priority: 5, delivery: 2 },
 }))
 
-const BY_KEY = ['runs_leased_of_key', 'runs_limited', 'runs_of_key', 'runs_pkey', 'receipts_pkey']
-const WITH_ROOM = [...BY_KEY, 'runs_ready_keyed', 'specs']
+const BY_KEY = ['runs_leased_of_key', 'runs_limited', 'runs_of_key', 'runs_pkey']
 
 export interface Hot {
   send(db: Queryable): Promise<unknown>
@@ -101,67 +82,40 @@ export interface Hot {
 /** Every statement that is sent for each run, or each second, as it would be sent. */
 export const HOT: Record<string, Hot> = {
   claim: {
-    send: (db) => claimRuns(db, { ...claim, levels: [level], delivery: 'at_least_once' }),
+    send: (db) => claimRuns(db, { ...claim, levels: [level] }),
     by: ['runs_ready', 'runs_pkey', 'specs'],
-  },
-  'claim at most once': {
-    send: (db) => claimRuns(db, { ...claim, levels: [level], delivery: 'at_most_once' }),
-    by: ['runs_ready_once', 'runs_pkey', 'specs'],
   },
   'claim several levels': {
-    send: (db) =>
-      claimRuns(db, { ...claim, levels: [level, { priority: 9, watermark: 0 }], delivery: 'at_least_once' }),
-    by: ['runs_ready', 'runs_pkey', 'specs'],
-  },
-  'claim for several calls': {
-    send: (db) => claimShared(db, shared),
-    by: ['runs_ready', 'runs_pkey', 'specs'],
-  },
-  'claim from a limited queue': {
-    send: (db) => claimFromLimited(db, { ...claim, levels: [level], delivery: 'at_least_once' }),
+    send: (db) => claimRuns(db, { ...claim, levels: [level, urgent] }),
     by: ['runs_ready', 'runs_pkey', 'specs'],
   },
   'count what is leased of a queue': {
-    send: (db) => countLeased(db, 1, BATCH),
-    // Receipts are few, and looked through.
-    by: ['runs_leased_of_queue', 'runs_pkey', 'receipts_pkey', 'Seq Scan of receipts'],
+    send: (db) => countLeased(db, 1, { maxRunning: BATCH, hasOlder: false }),
+    by: ['runs_leased_of_queue'],
   },
-  'claim keyed with room': {
-    send: (db) => claimWithRoom(db, { ...claim, levels: [level] }),
-    by: WITH_ROOM,
-  },
-  'claim keyed with room, several levels': {
-    send: (db) => claimWithRoom(db, { ...claim, levels: [level, { priority: 9, watermark: 0 }] }),
-    by: WITH_ROOM,
-  },
-  'discard receipts': {
-    send: async (db) => {
-      const receipts = new Receipts(db as Database)
-      const receipt = new Receipt('9')
-      receipt.left = 1
-      receipts.settled(receipt, 1)
-      await receipts.discard()
-    },
-    by: ['receipts_pkey'],
+  pick: {
+    send: (db) => pick(db, 'plain', { ...picking, levels: [level, urgent] }),
+    by: ['runs_ready'],
   },
   'pick keyed': {
-    send: (db) => pickKeyed(db, { queueId: 1, levels: [level], limit: BATCH, isQueueHeld: false, exceptKeys: ['1'] }),
+    send: (db) => pick(db, 'keyed', { ...picking, levels: [level] }),
     by: ['runs_ready_keyed'],
   },
   'pick keyed of several levels': {
-    send: (db) =>
-      pickKeyed(db, {
-        ...{ queueId: 1, levels: [level, { priority: 9, watermark: 0 }], limit: BATCH },
-        ...{ isQueueHeld: false, exceptKeys: [] },
-      }),
+    send: (db) => pick(db, 'keyed', { ...picking, levels: [level, urgent] }),
     by: ['runs_ready_keyed'],
   },
   'count keys': {
-    send: (db) => countKeys(db, keys, Array(BATCH).fill(1)),
+    send: (db) => countKeys(db, keys),
     by: BY_KEY,
   },
-  'lease keyed': {
-    send: (db) => leaseKeyed(db, pickedRuns, Array(BATCH).fill({ holder: '9', leaseUntil: START }), [], START),
+  'lease what was picked': {
+    send: (db) =>
+      leasePicked(
+        db,
+        { lease: pickedRuns, limit: [] },
+        { queueId: 1, now: START, places: claim.places, isQueueHeld: true },
+      ),
     by: ['specs', 'run_payloads_pkey'],
   },
   'wake limited': {
@@ -188,7 +142,7 @@ export const HOT: Record<string, Hot> = {
   },
   'find repeated calls': {
     send: (db) => callsWithLeases(db, ['-9', '-10'], START),
-    by: ['runs_of_worker', 'receipts_pkey'],
+    by: ['runs_of_worker'],
   },
   checkpoint: {
     send: (db) =>
@@ -234,19 +188,11 @@ export const HOT: Record<string, Hot> = {
         promotions.map((item) => ({ ...item, wanted: true, nextNominalAt: START + 60_000, nextDueAt: START + 60_000 })),
         lease,
       ),
-    by: ['timers_pkey', 'runs_pkey', 'jobs_pkey', 'receipts_pkey'],
+    by: ['timers_pkey', 'runs_pkey', 'jobs_pkey'],
   },
   'promote one-offs': {
     send: (db) => promoteOneOffs(db, promotions, lease),
     by: ['timers_pkey', 'specs'],
-  },
-  'end in a receipt': {
-    send: (db) => finishPackedSucceeded(db, endsInReceipts, 'quietly'),
-    by: ['receipts_pkey'],
-  },
-  'end in a receipt and tell': {
-    send: (db) => finishPackedSucceeded(db, endsInReceipts, 'andTell'),
-    by: ['receipts_pkey'],
   },
   renew: {
     send: (db) => renewLeases(db, fences, START + 30_000),
@@ -268,16 +214,15 @@ export const HOT: Record<string, Hot> = {
   },
   'wake blocked': {
     send: (db) => wakeNext(db, fences, { now: START, floors: { queueIds: [1], starts: [1] } }),
-    // Receipts are few, and looked through.
-    by: ['runs_blocked', 'runs_pkey', 'Seq Scan of receipts'],
+    by: ['runs_blocked', 'runs_pkey'],
   },
   'look at jobs of unique keys': {
     send: (db) => readLiving(db, jobIds),
-    by: ['timers_pkey', 'runs_pkey', 'Seq Scan of receipts'],
+    by: ['timers_pkey', 'runs_pkey'],
   },
   'measure queues': {
     send: (db) => queueGauge({ db, clock: new ManualClock(START), limits: LIMITS }).refresh([1, 2, 3]),
-    by: ['runs_ready', 'runs_ready_once', 'runs_ready_keyed', 'runs_limited_of_queue'],
+    by: ['runs_ready', 'runs_ready_keyed', 'runs_limited_of_queue'],
   },
   'measure tenants': {
     send: (db) => tenantGauge({ db, clock: new ManualClock(START), limits: LIMITS }).refresh([2, 3]),
@@ -342,11 +287,9 @@ export const HOT: Record<string, Hot> = {
       'runs_waiting',
       'runs_leased',
       'runs_ready',
-      'runs_ready_once',
       'runs_ready_keyed',
       'runs_blocked',
       'runs_limited',
-      'receipts_by_end',
       'outbox_pkey',
       'jobs_with_start_deadline',
     ],
@@ -360,7 +303,6 @@ export const HOT: Record<string, Hot> = {
     send: (db) => forgetTold(db, { edges, ends: [], going: new Map(jobIds.map((jobId) => [jobId, 1])) }),
     by: ['edges_by_child'],
   },
-  'lease children': { send: (db) => leaseChildren(db, freed, lease), by: ['specs'] },
   'look at timers of parents': {
     send: (db) =>
       stillComing(

@@ -79,18 +79,12 @@ function isSorted(plan: Plan): boolean {
 const readsBesideLock = ({ Plans = [] }: Plan, isRead: (plan: Plan) => boolean): boolean =>
   Plans.some(isRead) && Plans.some((below) => some(below, isLock))
 
-const SORTED = ['bring_forward_held_runs', 'bring_limited_forward', 'recall_paused_runs', 'wake_blocked_runs']
+const SORTED = ['bring_forward_held_runs', 'bring_limited_forward', 'recall_paused_runs']
 /** Those that have chosen all partitions before their first lock, or that lock what nobody can have changed. */
 const IN_ORDER = [
   ...SORTED,
-  // The places are an array that is whole before the first row is locked.
-  ...['lock_receipts_of_keys', 'purge_keys'],
   // Its branches follow each other: first those that look, then those that lock.
   'lock_jobs_to_wake',
-  // One row.
-  'take_over_name',
-  // The statement before it holds the receipts.
-  'unpack_receipts',
 ]
 
 test('no statement chooses partitions by a row behind a lock: PostgreSQL 18 may die of that', async () => {

@@ -40,7 +40,6 @@ test('many triggers with payloads of their own, claimed together with scheduled 
   const { jobId } = await t.kit.jobs.create({ ...HOURLY, overlap: 'allow' })
   const once = await t.kit.jobs.create({ queue: 'mail', payload: 'once', delay: '30m' })
   const wanted = new Map<string, unknown>()
-  // So many that the claim leaves a receipt.
   for (let n = 0; n < 50; n++) {
     wanted.set((await t.kit.jobs.trigger(jobId, { payload: n })).runId, n)
     wanted.set((await t.kit.jobs.trigger(once.jobId, { payload: [n] })).runId, [n])

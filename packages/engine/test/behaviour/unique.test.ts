@@ -73,14 +73,12 @@ test('while active, jobs that have not started stand beside each other; any of t
   expect((await kit.jobs.create(active)).deduplicated).toBe(true)
 })
 
-test('a run in a receipt has started', async () => {
-  const { kit, query } = await setup()
+test('a run that is being performed has started', async () => {
+  const { kit } = await setup()
   const { gate, letGo } = held()
   const first = await kit.jobs.create(job())
-  await kit.jobs.createMany(Array.from({ length: 120 }, () => ({ queue: 'work', payload: 1 })))
   await kit.handle('work', () => gate, { concurrency: 200 })
   await kit.settle({ running: 'leave' })
-  expect(await query('select from runs')).toEqual([])
   expect(await kit.jobs.create(job({ while: 'active' }))).toMatchObject({ jobId: first.jobId, deduplicated: true })
   await expect(kit.jobs.create(job({ onConflict: 'replace' }))).rejects.toMatchObject(refused)
   expect((await kit.jobs.create(job({ while: 'queued' }))).deduplicated).toBe(false)

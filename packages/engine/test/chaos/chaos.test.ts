@@ -8,7 +8,7 @@ import { PostgresServer } from './postgres-server.ts'
 
 const SEED = Number(process.env.BELFRY_CHAOS_SEED ?? 20)
 const RUNS = 20_000
-/** Large enough for claims that leave a receipt instead of rows: nodes must die holding those too. */
+/** Large enough for claims of hundreds: nodes must die while they hold those too. */
 const BATCH = 400
 const CONCURRENCY = 300
 const NODES = 3
@@ -77,10 +77,8 @@ async function createJobs(t: Fleet, random: Random): Promise<Acknowledged[]> {
   return acknowledged
 }
 
-/** Answers how many receipts there were when somebody died, added up. */
-async function wreak(t: Fleet, random: Random): Promise<number> {
+async function wreak(t: Fleet, random: Random): Promise<void> {
   let stopped: BelfryNode | null = null
-  let receipts = 0
   for (let kill = 0; kill < KILLS; kill++) {
     await pause(500 + random.float() * 1_500)
     const others = t.nodes.filter((node) => node !== stopped)
@@ -90,7 +88,6 @@ async function wreak(t: Fleet, random: Random): Promise<number> {
       stopped = victim
       victim.signal('SIGSTOP')
     } else {
-      receipts += (await t.server.query('select from belfry.receipts')).length
       await victim.kill()
       t.replace(victim)
     }
@@ -100,13 +97,12 @@ async function wreak(t: Fleet, random: Random): Promise<number> {
     }
     if (kill === 6) stopped?.signal('SIGCONT')
   }
-  return receipts
 }
 
 async function everythingFinished(t: Fleet): Promise<void> {
   const open = () =>
     t.server.query<{ open: number }>(
-      `select ((select count(*) from belfry.runs) + (select count(*) from belfry.timers) + (select count(*) from belfry.receipts))::int as open`,
+      'select ((select count(*) from belfry.runs) + (select count(*) from belfry.timers))::int as open',
     )
   await expect.poll(async () => (await open())[0]?.open, { interval: 250 }).toBe(0)
 }
@@ -117,7 +113,7 @@ test('through kill -9 of every node and of PostgreSQL no run is lost and none is
   const recurring = await (t.nodes[0] as BelfryNode).createMany(
     Array.from({ length: 10 }, (_, i) => ({ queue: 'work', every: '1s', overlap: i % 2 ? 'skip' : 'allow', retry })),
   )
-  const [acknowledged, receipts] = await Promise.all([createJobs(t, random), wreak(t, random)])
+  const [acknowledged] = await Promise.all([createJobs(t, random), wreak(t, random)])
   const node = t.nodes[0] as BelfryNode
   await node.ready
   for (const { jobId } of recurring) await node.call('jobs.cancel', jobId, { running: 'finish' })
@@ -148,7 +144,6 @@ test('through kill -9 of every node and of PostgreSQL no run is lost and none is
     'select count(*)::int as count from belfry.attempts where failure_class = 7',
   )
   expect(cut?.count, 'runs whose attempt was cut by a kill').toBeGreaterThan(0)
-  expect(receipts, 'receipts when a node was killed').toBeGreaterThan(0)
   if (process.env.BELFRY_CHAOS_SAY)
-    console.log({ executions: executions.length, acknowledged: acknowledged.length, cut, receipts })
+    console.log({ executions: executions.length, acknowledged: acknowledged.length, cut })
 })

@@ -1,8 +1,6 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { deliver } from '../../src/dependencies/deliver.ts'
-import { Release } from '../../src/dependencies/release.ts'
 import { Turns } from '../../src/ready/turn.ts'
-import { ManualClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { Database, type Transaction } from '../../src/store/database.ts'
 import { startTestKit } from '../../src/testing/index.ts'
@@ -10,10 +8,6 @@ import { after, job, setup } from './setup.ts'
 
 /** None of these jobs has a unique key. */
 const retakeUnique = async () => {}
-/** A node that performs nothing: children become ready. */
-const direct = { reserve: () => false, unreserve() {}, deliver: async () => {} }
-const releasing = (turns: Turns, now: number) =>
-  new Release({ direct, turns, clock: new ManualClock(now), leaseMs: 0 }, '1')
 
 async function setupRace() {
   const t = await setup()
@@ -26,7 +20,7 @@ async function setupRace() {
   onTestFinished(() => db.close())
   const turns = new Turns()
   const now = t.kit.clock.now()
-  const deliverSome = (limit: number) => deliver({ db, retakeUnique }, { now, limit, release: releasing(turns, now) })
+  const deliverSome = (limit: number) => deliver({ db, retakeUnique, turns }, { now, limit })
   const stateOf = async (jobId: string | undefined) =>
     (await t.query<{ state: number }>('select state from runs where job_id = $1', [jobId]))[0]?.state ?? null
   /** Performs what is ready, and tells nobody. */
@@ -129,7 +123,7 @@ test('a child is charged when it becomes ready, not each time a parent has ended
   let charged = 0
   const turns = { next: () => ++charged } as unknown as Turns
   while ((await t.query('select from outbox')).length > 0)
-    await deliver({ db: t.db, retakeUnique }, { now: t.now, limit: 1, release: releasing(turns, t.now) })
+    await deliver({ db: t.db, retakeUnique, turns }, { now: t.now, limit: 1 })
   expect([charged, await t.stateOf(ids.c)]).toEqual([1, READY])
 })
 
@@ -240,10 +234,9 @@ test('a delivery that breaks off anywhere has not happened', async () => {
           return work(counted)
         }),
     } as Database
-    const done = await deliver(
-      { db: breaking, retakeUnique },
-      { now: t.now, limit: 10, release: releasing(t.turns, t.now) },
-    ).catch(() => null)
+    const done = await deliver({ db: breaking, retakeUnique, turns: t.turns }, { now: t.now, limit: 10 }).catch(
+      () => null,
+    )
     if (done !== null) break
     expect([await t.stateOf(ids.b), await t.stateOf(ids.c)]).toEqual([DEPENDENT, DEPENDENT])
     expect(await t.query('select from outbox')).toHaveLength(1)

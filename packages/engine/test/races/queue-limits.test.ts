@@ -45,13 +45,12 @@ test('a node that has not heard of a limit leases nothing of the queue, neither 
   expect([await t.leased(), unaware.held.length]).toEqual([2, 2])
 })
 
-test('what was leased before there was a limit counts, in rows and in receipts', async () => {
+test('what was leased before there was a limit counts', async () => {
   const t = await setup()
   const node = await t.startNode()
   await node.handle('work', 120)
   await node.jobs.createMany(payloads('work', 120))
   await node.claim('work')
-  expect(await t.query('select from receipts')).toHaveLength(1)
   await node.limit('work', { maxRunning: 121 })
   await node.jobs.createMany(payloads('work', 120))
   await node.end(2)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { OUTCOME } from '../../src/job/states.ts'
 import { startLossyProxy } from './lossy-proxy.ts'
-import { LEASE_MS } from './packed.ts'
+import { LEASE_MS } from './many-runs.ts'
 import { type Node, setup } from './setup.ts'
 import { tokensOf, workerOf } from './worker.ts'
 

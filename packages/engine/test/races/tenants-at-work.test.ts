@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { held, startKit } from '../behaviour/kit.ts'
 import { setup as setupNodes } from './setup.ts'
 
-/** More than it takes for a claim to leave a receipt in place of rows. */
 const MANY = 150
 
 /** A tenant whose runs are all being performed, in one large claim. */

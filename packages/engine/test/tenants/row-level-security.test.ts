@@ -45,11 +45,6 @@ async function setup() {
     await view.backfills.create(jobId, { from: at(-5 * MINUTE), to: at(0) })
     await view.pauses.create({ key: 'of nobody' })
     await t.query(
-      `insert into receipts (holder, leased_at, lease_until, tenant_id, queue_id, one_off, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms, run_shards, priorities, run_causes)
-       select 1, now(), 'infinity', id, 1, true, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}' from tenants where name = $1`,
-      [tenant],
-    )
-    await t.query(
       `insert into run_payloads (nominal_at, job_id, tenant_id, shard, payload) select now(), gen_random_uuid(), id, 0, '1' from tenants where name = $1`,
       [tenant],
     )
@@ -100,7 +95,6 @@ const READABLE = [
   'limits',
   'pauses',
   'queues',
-  'receipts',
   'run_payloads',
   'runs',
   'skips',

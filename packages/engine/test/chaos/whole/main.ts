@@ -135,7 +135,7 @@ async function settle(server: PostgresServer, signal: AbortSignal): Promise<Find
   const open = () =>
     server.query<{ job_id: string; place: string }>(
       `select job_id, 'runs' as place from ${SCHEMA}.runs union all select job_id, 'timers' from ${SCHEMA}.timers
-       union all select job_id, 'receipts' from ${SCHEMA}.packed_runs union all select job_id, 'outbox' from ${SCHEMA}.outbox
+       union all select job_id, 'outbox' from ${SCHEMA}.outbox
        limit 1000`,
     )
   for (;;) {

@@ -1,7 +1,7 @@
 import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import { MINUTE, type Node } from './setup.ts'
 
-/** Enough for a claim to leave a receipt instead of rows. */
+/** So many that one batch does not always hold them all. */
 export const MANY = 120
 export const LEASE_MS = 30_000
 
