@@ -63,7 +63,7 @@ export interface Spaced {
 export async function spaceLimited(db: Database, keys: readonly KeyRef[], now: Instant): Promise<Spaced> {
   return db.transaction(async (tx) => {
     type Row = [number, number | null, number, string, number, string, Instant, number]
-    const rows = await tx.query<Row>(LOCK, [keys.map(({ shard }) => shard), keys.map(({ key }) => key), now])
+    const rows = await tx.query<Row>(LOCK, [keys.map(({ shard }) => shard), keys.map(({ key }) => key)])
     const held = new Set<KeyRef>()
     const spaced: Spaced = { waiting: [], again: [], held: [] }
     for (const [n, maxRunning, count, periodMs, burst, rateAt, usedAt, leased] of rows) {

@@ -30,7 +30,7 @@ const BY: Record<string, RegExp[]> = {
   queue_depths: [/runs_by_tenant/],
   read_scale: [
     /using runs_ready /,
-    /using runs_ready_once /,
+    /using runs_ready /,
     /using runs_leased /,
     /attempts\w*tenant_id_finished_at_idx/,
   ],
