@@ -28,12 +28,7 @@ const BY: Record<string, RegExp[]> = {
   job_belongs_to_tenant: [/jobs_pkey|jobs_by_tenant/],
   run_belongs_to_tenant: [/runs_pkey|runs_by_tenant/, /dead_letters_pkey/],
   queue_depths: [/runs_by_tenant/],
-  read_scale: [
-    /using runs_ready /,
-    /using runs_ready /,
-    /using runs_leased /,
-    /attempts\w*tenant_id_finished_at_idx/,
-  ],
+  read_scale: [/using runs_ready /, /using runs_ready /, /using runs_leased /, /attempts\w*tenant_id_finished_at_idx/],
   stats_of_runs: [/runs_by_tenant/],
   stats_of_attempts: [/attempts\w*tenant_id_finished_at_idx/],
   stats_of_dead_letters: [/dead_letters_by_tenant/],
