@@ -4,6 +4,7 @@ import { BelfryError } from '../errors.ts'
 import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
 import { OVERLAP, type Overlap, RUN_STATE } from '../job/states.ts'
+import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
@@ -17,14 +18,10 @@ const REOPEN = statement(
   'reopen_run',
   `with letter as (
      delete from belfry.dead_letters d where d.shard = $1 and d.job_id = $2 and d.nominal_at = to_timestamp($3::float8 / 1000)
-     returning d.nominal_at, d.job_id, d.tenant_id, d.queue_id, d.job_version, d.attempt, d.timeout_ms, d.shard, d.priority, d.cause, d.delivery, d.one_off,
-       d.has_dependents, d.limit_key
+     returning d.nominal_at, to_timestamp($4::float8 / 1000) as due_at, $5::bigint as turn, d.job_id, d.tenant_id, d.queue_id,
+       coalesce($6, d.job_version) as job_version, d.attempt, d.timeout_ms, d.shard, d.priority, d.cause, d.delivery, d.one_off, d.has_dependents, d.limit_key
    )
-   insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
-     delivery, one_off, cancel_requested, has_dependents, limit_key)
-   select l.nominal_at, to_timestamp($4::float8 / 1000), $5::bigint, l.job_id, l.tenant_id, l.queue_id, coalesce($6, l.job_version), l.attempt, 0, l.timeout_ms, l.shard,
-     $7, l.priority, l.cause, l.delivery, l.one_off, false, l.has_dependents, l.limit_key
-   from letter l
+   ${insertRuns('letter', { state: '$7' })}
    returning queue_id, priority, delivery, turn, tenant_id, has_dependents`,
 )
 /** How many runs of the job are alive, whether this is one of them, and who is charged if it is opened again. */

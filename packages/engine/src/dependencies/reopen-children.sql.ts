@@ -2,6 +2,7 @@ import { DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/defini
 import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, shardOfJob } from '../job/ids.ts'
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
+import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
@@ -34,14 +35,13 @@ const ENDED = statement(
 )
 const INSERT = statement(
   'reopen_children',
-  `insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
-     delivery, one_off, cancel_requested, has_dependents, limit_key)
-   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0, u.timeout_ms, u.shard,
-     ${RUN_STATE.dependent}, u.priority, u.cause, u.delivery, true, false,
-     ${isAwaited('u')}, u.limit_key
-   from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::float8[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::smallint[], $11::smallint[],
-     $12::smallint[], $13::bigint[], $14::bigint[])
-     as u (shard, job_id, nominal_at, due_at, tenant_id, queue_id, job_version, attempt, timeout_ms, priority, cause, delivery, limit_key, turn)
+  `with u as (
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, to_timestamp(unnest($3::float8[]) / 1000) as nominal_at,
+       to_timestamp(unnest($4::float8[]) / 1000) as due_at, unnest($5::int[]) as tenant_id, unnest($6::int[]) as queue_id, unnest($7::int[]) as job_version,
+       unnest($8::int[]) as attempt, unnest($9::int[]) as timeout_ms, unnest($10::smallint[]) as priority, unnest($11::smallint[]) as cause,
+       unnest($12::smallint[]) as delivery, unnest($13::bigint[]) as limit_key, unnest($14::bigint[]) as turn
+   )
+   ${insertRuns('u', { state: RUN_STATE.dependent, oneOff: true, hasDependents: isAwaited('b') })}
    on conflict do nothing returning job_id, nominal_at`,
 )
 

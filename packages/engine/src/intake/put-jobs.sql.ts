@@ -1,4 +1,5 @@
 import { CAUSE, RUN_STATE } from '../job/states.ts'
+import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -29,12 +30,12 @@ const SPECS = `
      insert into belfry.specs (updated_at, job_id, tenant_id, version, shard, name, definition)
      select to_timestamp($12::float8 / 1000), u.job_id, u.tenant_id, 1, u.shard, u.name, u.definition::json from u`
 
+const DUE_AT = 'to_timestamp(b.due_at / 1000)'
 const RUNS = `
-   insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
-     delivery, one_off, cancel_requested, has_dependents, limit_key)
-   select to_timestamp(u.due_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, 1, 0, 0, u.timeout_ms, u.shard,
-     coalesce(u.state, ${RUN_STATE.ready}), u.priority, ${CAUSE.create}, u.delivery, true, false, coalesce(u.has_dependents, false), u.limit_key
-   from u`
+   ${insertRuns('u', {
+     ...{ state: `coalesce(b.state, ${RUN_STATE.ready})`, nominalAt: DUE_AT, dueAt: DUE_AT, jobVersion: 1, attempt: 0 },
+     ...{ cause: CAUSE.create, oneOff: true, hasDependents: 'coalesce(b.has_dependents, false)' },
+   })}`
 
 const TIMERS = `
    insert into belfry.timers (due_at, nominal_at, job_id, version, job_version, tenant_id, queue_id, timeout_ms, jitter_ms, shard, priority, overlap, delivery,
@@ -48,7 +49,7 @@ const TIMERS = `
  * is harmless, even after the run has finished. \`(… in (…)) is true\` is looked up in a hash, not joined row by row.
  */
 const FRESH = `, fresh as (${SPECS} on conflict do nothing returning job_id)`
-const IF_FRESH = 'where (u.job_id in (select fresh.job_id from fresh)) is true'
+const IF_FRESH = 'where (job_id in (select fresh.job_id from fresh)) is true'
 
 interface Puts {
   ofDefault: Statement

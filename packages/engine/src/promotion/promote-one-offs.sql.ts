@@ -1,9 +1,10 @@
 import { CAUSE } from '../job/states.ts'
+import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { timerKey } from '../timers/timer.ts'
-import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
+import { type LeaseTerms, limitedAmong, queuesOfLeased } from './lease-terms.ts'
 import { idsOf, type Promoted } from './promote-recurring.sql.ts'
 
 /** A one-off has no next time: its timer goes and its run comes, in one statement. Leased ones come with their spec. */
@@ -23,12 +24,10 @@ const PROMOTE = statement(
      returning t.nominal_at, t.due_at, t.shard, t.job_id, t.version, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, h.turn, h.leased,
        t.limit_key, t.has_dependents
    ), born as (
-     insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
-       attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
-     select m.nominal_at, m.due_at, m.turn, ${leasedColumns({ now: '$6', leaseUntil: '$7', holder: '$8' })},
-       m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.create}, m.delivery, true,
-       false, m.has_dependents, m.limit_key
-     from gone m
+     ${insertRuns('gone', {
+       ...{ state: 'b.leased::int', attempt: 'b.leased::int', lease: { now: '$6', leaseUntil: '$7', holder: '$8' } },
+       ...{ cause: CAUSE.create, oneOff: true },
+     })}
      on conflict do nothing
      returning job_id
    )

@@ -1,9 +1,10 @@
 import { CAUSE, OVERLAP, SKIP_REASON } from '../job/states.ts'
+import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { timerKeyInSql } from '../timers/timer.ts'
-import { type LeaseTerms, leasedColumns, limitedAmong, queuesOfLeased } from './lease-terms.ts'
+import { type LeaseTerms, limitedAmong, queuesOfLeased } from './lease-terms.ts'
 
 const ONLY_BACKFILL = `not exists (
          select from belfry.runs r where r.shard = t.shard and r.job_id = t.job_id and r.cause <> ${CAUSE.backfill} offset 0)`
@@ -39,25 +40,23 @@ const PROMOTE = statement(
        remaining_runs = t.remaining_runs - (not (h.overlap = ${OVERLAP.skip} and h.is_alive))::int
      from held h where t.ctid = h.ctid and not (${TAKES_THOUGHT})
      returning t.shard, t.job_id, t.version - 1 as version, t.tenant_id, t.queue_id, t.job_version, t.timeout_ms, t.priority, t.delivery, t.limit_key,
-       t.has_dependents, h.nominal_at as run_nominal, h.due_at as run_due, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and h.is_alive as overlaps
+       t.has_dependents, h.nominal_at, h.due_at, h.turn, h.leased, h.wanted, h.overlap = ${OVERLAP.skip} and h.is_alive as overlaps
    ), skipped as (
      insert into belfry.skips (from_nominal, to_nominal, decided_at, job_id, tenant_id, job_version, count, shard, reason)
-     select m.run_nominal, m.run_nominal + interval '1 ms', to_timestamp($9::float8 / 1000), m.job_id, m.tenant_id, m.job_version, 1, m.shard, ${SKIP_REASON.overlap}
+     select m.nominal_at, m.nominal_at + interval '1 ms', to_timestamp($9::float8 / 1000), m.job_id, m.tenant_id, m.job_version, 1, m.shard, ${SKIP_REASON.overlap}
      from moved m where m.overlaps
    ), born as (
-     insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
-       attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
-     select m.run_nominal, m.run_due, m.turn, ${leasedColumns({ now: '$9', leaseUntil: '$10', holder: '$11' })},
-       m.job_id, m.tenant_id, m.queue_id, m.job_version, m.leased::int, 0, m.timeout_ms, m.shard, m.leased::int, m.priority, ${CAUSE.schedule}, m.delivery, false,
-       false, m.has_dependents, m.limit_key
-     from moved m where not m.overlaps
+     ${insertRuns('moved', {
+       ...{ state: 'b.leased::int', attempt: 'b.leased::int', lease: { now: '$9', leaseUntil: '$10', holder: '$11' } },
+       ...{ cause: CAUSE.schedule, oneOff: false },
+     })} where not b.overlaps
      on conflict do nothing
      returning job_id
    )
    select null, case when (select count(*) from born) + (select count(*) from moved m where m.overlaps) = cardinality($2::uuid[]) then null
-       else array(select ${timerKeyInSql('m.job_id', 'm.version', 'm.run_nominal')} from moved m
+       else array(select ${timerKeyInSql('m.job_id', 'm.version', 'm.nominal_at')} from moved m
          where (m.job_id in (select b.job_id from born b)) is true)::text end,
-     array(select ${timerKeyInSql('m.job_id', 'm.version', 'm.run_nominal')} from moved m where m.overlaps)::text,
+     array(select ${timerKeyInSql('m.job_id', 'm.version', 'm.nominal_at')} from moved m where m.overlaps)::text,
      ${limitedAmong('$12')}::text
    union all
    select m.job_id, j.version::text, j.definition::text, null

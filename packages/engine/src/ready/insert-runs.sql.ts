@@ -3,17 +3,45 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
+/** How a statement writes what it says of the runs that it makes; what it leaves out stands in the column of that name. */
+interface RunTexts {
+  state: string | number
+  nominalAt?: string
+  dueAt?: string
+  jobVersion?: number
+  attempt?: string | number
+  cause?: number
+  oneOff?: boolean
+  hasDependents?: string
+  /** The terms of the lease, with times in milliseconds, of runs that are born `leased`. */
+  lease?: LeaseTexts
+}
+type LeaseTexts = Record<'holder' | 'now' | 'leaseUntil', string>
+
+/** Makes runs of the rows `born`, here called `b`: the only text that inserts into `runs`. */
+export const insertRuns = (born: string, run: RunTexts): string =>
+  `insert into belfry.runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version,
+       attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
+     select ${run.nominalAt ?? 'b.nominal_at'}, ${run.dueAt ?? 'b.due_at'}, b.turn, ${run.lease ? leasedColumns(run.lease) : 'null, null, null, null'},
+       b.job_id, b.tenant_id, b.queue_id, ${run.jobVersion ?? 'b.job_version'}, ${run.attempt ?? 'b.attempt'}, 0, b.timeout_ms, b.shard, ${run.state},
+       b.priority, ${run.cause ?? 'b.cause'}, b.delivery, ${run.oneOff ?? 'b.one_off'}, false, ${run.hasDependents ?? 'b.has_dependents'}, b.limit_key
+     from ${born} b`
+
+/** holder, leased_at, lease_until and deadline. */
+const leasedColumns = ({ holder, now, leaseUntil }: LeaseTexts): string =>
+  `case when b.leased then ${holder}::bigint end, to_timestamp(case when b.leased then ${now}::float8 / 1000 end),
+       to_timestamp(case when b.leased then least(${leaseUntil}::float8, ${now}::float8 + b.timeout_ms) / 1000 end),
+       to_timestamp(case when b.leased then (${now}::float8 + b.timeout_ms) / 1000 end)`
+
 const insertText = (state: number): string =>
-  `insert into belfry.runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state,
-     priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
-   select to_timestamp(u.nominal_at / 1000), to_timestamp(u.due_at / 1000), u.turn, u.job_id, u.tenant_id, u.queue_id, u.job_version, u.attempt, 0,
-     u.timeout_ms, u.shard, ${state}, u.priority, u.cause, u.delivery, u.one_off, false, u.has_dependents, u.limit_key
-   from (
-     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::float8[]) as due_at,
-       unnest($5::bigint[]) as turn, unnest($6::int[]) as tenant_id, unnest($7::int[]) as queue_id, unnest($8::int[]) as job_version,
-       unnest($9::int[]) as attempt, unnest($10::int[]) as timeout_ms, unnest($11::smallint[]) as priority, unnest($12::smallint[]) as cause,
-       unnest($13::smallint[]) as delivery, unnest($14::boolean[]) as one_off, unnest($15::boolean[]) as has_dependents,
-       unnest($16::bigint[]) as limit_key) u
+  `with u as (
+     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, to_timestamp(unnest($3::float8[]) / 1000) as nominal_at,
+       to_timestamp(unnest($4::float8[]) / 1000) as due_at, unnest($5::bigint[]) as turn, unnest($6::int[]) as tenant_id,
+       unnest($7::int[]) as queue_id, unnest($8::int[]) as job_version, unnest($9::int[]) as attempt, unnest($10::int[]) as timeout_ms,
+       unnest($11::smallint[]) as priority, unnest($12::smallint[]) as cause, unnest($13::smallint[]) as delivery,
+       unnest($14::boolean[]) as one_off, unnest($15::boolean[]) as has_dependents, unnest($16::bigint[]) as limit_key
+   )
+   ${insertRuns('u', { state })}
    on conflict do nothing
    returning job_id, nominal_at`
 
