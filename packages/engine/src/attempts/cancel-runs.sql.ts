@@ -1,22 +1,17 @@
-import { OUTCOME, RUN_STATE } from '../job/states.ts'
+import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
 import { type Stopped, stopLive } from '../promotion/stop-live.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
-import { tellDependents } from '../store/tell-dependents.ts'
-
-/** A run that ends without a lease leaves a history row with the number 0: nothing vanishes. */
-const NEVER_LEASED = `insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class,
-     cause, counted, final)`
 
 const RECORD_ONE_OFF = statement(
   'record_canceled_one_off',
-  `with ended as (
-     select to_timestamp($3::float8 / 1000) as nominal_at, $2::uuid as job_id, $1::smallint as shard, true as one_off, $8::boolean as has_dependents
-   ), told as (
-     ${tellDependents('ended', { number: '0', outcome: OUTCOME.canceled })}
-   ) ${NEVER_LEASED}
-   select e.nominal_at, e.nominal_at, to_timestamp($4::float8 / 1000), e.job_id, $5, $6, $7, 0, e.shard, ${OUTCOME.canceled}, null, 1, false, true from ended e`,
+  `with gone as (
+     select n.nominal_at, n.nominal_at as due_at, $2::uuid as job_id, $5::int as tenant_id, $6::int as queue_id, $7::int as job_version, $1::smallint as shard,
+       ${CAUSE.create} as cause, true as one_off, $8::boolean as has_dependents
+     from (select to_timestamp($3::float8 / 1000)) as n (nominal_at)
+   ), ${recordUnrun('$4', { outcome: OUTCOME.canceled })} select from gone`,
 )
 
 const UNASKED = statement(

@@ -2,8 +2,8 @@ import { OUTCOME } from '../job/states.ts'
 import type { Fence } from '../leases/lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { ENDED_LEASE, recordEnds } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
-import { tellDependents } from '../store/tell-dependents.ts'
 
 /** On a caller's connection, with the caller's planner settings: one run, every look-up by the whole primary key. */
 const COMPLETE = statement(
@@ -14,18 +14,11 @@ const COMPLETE = statement(
    ), gone as (
      delete from belfry.runs r using held h
      where r.shard = $1 and r.job_id = $2 and r.nominal_at = to_timestamp($3::float8 / 1000) and h.shard = r.shard
-     returning r.nominal_at, r.due_at, r.leased_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt, r.shard, r.cause,
-       r.one_off, r.has_dependents
+     returning ${ENDED_LEASE}, $6::float8 as started_at, $7::float8 as finished_at
    ), unchecked as (
      delete from belfry.checkpoints c using gone g where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000) and g.shard = c.shard
-   ), told as (
-     ${tellDependents('gone', { number: 'e.attempt', outcome: OUTCOME.succeeded })}
-   )
-   insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
-     outcome, cause, counted, final, result)
-   select g.nominal_at, g.due_at, g.leased_at, to_timestamp($6::float8 / 1000), to_timestamp($7::float8 / 1000), g.holder, g.job_id, g.tenant_id, g.queue_id,
-     g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.cause, true, true, $8::json
-   from gone g returning (select g.has_dependents from gone g)`,
+   ), ${recordEnds({ outcome: OUTCOME.succeeded, result: '$8::json' })}
+   select g.has_dependents from gone g`,
 )
 
 /** Finishes a run inside a caller's transaction: it is gone and in history when that commits, and live when it does not. */

@@ -4,8 +4,8 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { type Piece, Rounds } from '../runtime/rounds.ts'
 import type { Queryable } from '../store/database.ts'
+import { ENDED_RUN, recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
-import { tellDependents } from '../store/tell-dependents.ts'
 
 /**
  * Runs of recurring jobs that nobody has begun by their start deadline: ready without a worker, or waiting for another run. From
@@ -31,16 +31,8 @@ const EXPIRE = statement(
      limit $5::int
    ), gone as (
      delete from belfry.runs r where r.ctid = any (array(select h.ctid from held h))
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents
-   ), told as (
-     ${tellDependents('gone', { number: '0', outcome: OUTCOME.skipped })}
-   ), noted as (
-     insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause,
-       counted, final, error)
-     select g.nominal_at, g.due_at, to_timestamp($4::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.skipped},
-       ${FAILURE_CLASS.start_deadline}, g.cause, false, true, 'not started by its deadline'
-     from gone g
-   )
+     returning ${ENDED_RUN}
+   ), ${recordUnrun('$4', { outcome: OUTCOME.skipped, failureClass: FAILURE_CLASS.start_deadline, error: "'not started by its deadline'" })}
    select g.job_id, true from gone g union all select v.id, false from visited v where v.is_last`,
 )
 

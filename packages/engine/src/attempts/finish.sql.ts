@@ -4,8 +4,8 @@ import type { Fence } from '../leases/lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
+import { appendAttempts, ENDED_LEASE, recordEnds } from '../store/record-ends.ts'
 import { type Statement, statement } from '../store/statement.ts'
-import { tellDependents } from '../store/tell-dependents.ts'
 
 /**
  * How attempts end. Each statement takes its rows by their fence, passes over locked ones, removes or changes the run and
@@ -15,9 +15,9 @@ import { tellDependents } from '../store/tell-dependents.ts'
  */
 const FENCE = `r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
          and r.attempt = u.attempt and r.holder = u.holder`
-const ATTEMPT_COLUMNS = `nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard, outcome,
-       failure_class, status_code, cause, counted, final, error, result, response`
-
+/** Of each attempt: its fence, and when it began and ended. */
+const GIVEN = `unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
+       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at`
 /** What is written to history is counted by what is gone: its rows need not be handed on. */
 const HOW_MANY = 'select (select count(*)::int from gone), (select count(*)::int from told)'
 
@@ -25,61 +25,47 @@ const HOW_MANY = 'select (select count(*)::int from gone), (select count(*)::int
 const SUCCEED = statement(
   'finish_succeeded',
   `with u as (
-     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
-       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at
+     select ${GIVEN}
    ), held as (
      select r.ctid, u.started_at, u.finished_at
      from u cross join lateral (
        select r.ctid from belfry.runs r where ${FENCE} limit 1 for update skip locked) r
    ), gone as (
-     delete from belfry.runs r using held h where r.ctid = h.ctid
-     returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
-       r.shard, r.cause, r.one_off, r.has_dependents
-   ), told as (
-     ${tellDependents('gone', { number: 'e.attempt', outcome: OUTCOME.succeeded })} returning 1
-   ), kept as (
-     insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
-       outcome, cause, counted, final)
-     select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
-       g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.cause, true, true
-     from gone g
-   ) ${HOW_MANY}`,
+     delete from belfry.runs r using held h where r.ctid = h.ctid returning ${ENDED_LEASE}, h.started_at, h.finished_at
+   ), ${recordEnds({ outcome: OUTCOME.succeeded })}
+   ${HOW_MANY}`,
 )
 
 /** The same for an HTTP call, which leaves what its target answered. */
 const ANSWERED = statement(
   'finish_answered',
   `with u as (
-     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
-       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at,
-       unnest($8::smallint[]) as status_code, unnest(string_to_array($9::text, chr(30))) as response
+     select ${GIVEN}, unnest($8::smallint[]) as status_code, unnest(string_to_array($9::text, chr(30))) as response
    ), held as (
      select r.ctid, u.started_at, u.finished_at, u.status_code, u.response
      from u cross join lateral (
        select r.ctid from belfry.runs r where ${FENCE} limit 1 for update skip locked) r
    ), gone as (
      delete from belfry.runs r using held h where r.ctid = h.ctid
-     returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
-       r.shard, r.cause, r.one_off, r.has_dependents, h.status_code, h.response
-   ), told as (
-     ${tellDependents('gone', { number: 'e.attempt', outcome: OUTCOME.succeeded })} returning 1
-   ), kept as (
-     insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number, shard,
-       outcome, status_code, cause, counted, final, response)
-     select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
-       g.queue_id, g.job_version, g.attempt, g.shard, ${OUTCOME.succeeded}, g.status_code, g.cause, true, true, g.response::json
-     from gone g
-   ) ${HOW_MANY}`,
+     returning ${ENDED_LEASE}, h.started_at, h.finished_at, h.status_code, h.response
+   ), ${recordEnds({ outcome: OUTCOME.succeeded, statusCode: 'e.status_code', response: 'e.response::json' })}
+   ${HOW_MANY}`,
 )
+
+/** How an attempt ended that did more than succeed: given, and written to history. */
+const JUDGED = `unnest($8::smallint[]) as outcome, unnest($9::smallint[]) as failure_class, unnest($10::smallint[]) as status_code,
+       unnest($11::text[]) as error, unnest($12::text[]) as response`
+const AS_JUDGED = {
+  ...{ outcome: 'e.outcome', failureClass: 'e.failure_class', statusCode: 'e.status_code' },
+  ...{ error: 'e.error', response: 'e.response::json' },
+}
 
 /** Every other end of a run. A failed or lost one leaves a dead letter. */
 const END = statement(
   'finish_final',
   `with u as (
-     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
-       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at,
-       unnest($8::smallint[]) as outcome, unnest($9::smallint[]) as failure_class, unnest($10::smallint[]) as status_code,
-       unnest($11::text[]) as error, unnest($12::text[]) as response, unnest($13::text[]) as result, unnest($14::float8[]) as lease_until
+     select ${GIVEN}, ${JUDGED},
+       unnest($13::text[]) as result, unnest($14::float8[]) as lease_until
    ), held as (
      select r.ctid, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response, u.result
      from u cross join lateral (
@@ -87,9 +73,8 @@ const END = statement(
        where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), gone as (
      delete from belfry.runs r using held h where r.ctid = h.ctid
-     returning r.nominal_at, r.due_at, r.leased_at, h.started_at, h.finished_at, r.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
-       r.failures, r.timeout_ms, r.shard, r.priority, r.cause, r.delivery, r.one_off, r.has_dependents, r.limit_key, h.outcome, h.failure_class, h.status_code, h.error, h.response,
-       h.result
+     returning ${ENDED_LEASE}, r.failures, r.timeout_ms, r.priority, r.delivery, r.limit_key, h.started_at, h.finished_at, h.outcome, h.failure_class,
+       h.status_code, h.error, h.response, h.result
    ), unchecked as (
      delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
    ), dead as (
@@ -99,26 +84,16 @@ const END = statement(
        g.timeout_ms, g.shard, g.priority, g.cause, g.delivery, g.failure_class, g.one_off, g.error, g.has_dependents, g.limit_key
      from gone g where g.outcome in (${OUTCOME.failed}, ${OUTCOME.lost})
      on conflict do nothing
-   ), told as (
-     ${tellDependents('gone', { number: 'e.attempt', outcome: 'e.outcome' })} returning 1
-   ), kept as (
-     insert into belfry.attempts (${ATTEMPT_COLUMNS})
-     select g.nominal_at, g.due_at, g.leased_at, to_timestamp(g.started_at / 1000), to_timestamp(g.finished_at / 1000), g.holder, g.job_id, g.tenant_id,
-       g.queue_id, g.job_version, g.attempt, g.shard, g.outcome, g.failure_class, g.status_code, g.cause, true, true, g.error, g.result::json,
-       g.response::json
-     from gone g
-   ) ${HOW_MANY}`,
+   ), ${recordEnds({ ...AS_JUDGED, result: 'e.result::json' })}
+   ${HOW_MANY}`,
 )
 
 /** The attempt ends, the run goes on: it waits for its backoff, or is ready again. */
 const AGAIN = statement(
   'finish_again',
   `with u as (
-     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
-       unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at,
-       unnest($8::smallint[]) as outcome, unnest($9::smallint[]) as failure_class, unnest($10::smallint[]) as status_code,
-       unnest($11::text[]) as error, unnest($12::text[]) as response, unnest($13::boolean[]) as counted, unnest($14::float8[]) as next_due,
-       unnest($15::bigint[]) as turn, unnest($16::float8[]) as lease_until
+     select ${GIVEN}, ${JUDGED},
+       unnest($13::boolean[]) as counted, unnest($14::float8[]) as next_due, unnest($15::bigint[]) as turn, unnest($16::float8[]) as lease_until
    ), held as (
      select r.ctid, r.due_at, r.leased_at, r.holder, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response,
        u.counted, u.next_due, u.turn
@@ -134,11 +109,7 @@ const AGAIN = statement(
      returning r.nominal_at, h.due_at, h.leased_at, h.started_at, h.finished_at, h.holder, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.attempt,
        r.shard, r.cause, h.outcome, h.failure_class, h.status_code, h.error, h.response, h.counted
    )
-   insert into belfry.attempts (${ATTEMPT_COLUMNS})
-   select k.nominal_at, k.due_at, k.leased_at, to_timestamp(k.started_at / 1000), to_timestamp(k.finished_at / 1000), k.holder, k.job_id, k.tenant_id,
-     k.queue_id, k.job_version, k.attempt, k.shard, k.outcome, k.failure_class, k.status_code, k.cause, k.counted, false, k.error, null,
-     k.response::json
-   from kept k`,
+   ${appendAttempts('kept', { ...AS_JUDGED, counted: 'e.counted', final: 'false' })}`,
 )
 
 /**

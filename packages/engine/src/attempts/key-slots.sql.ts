@@ -5,8 +5,8 @@ import { LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
+import { ENDED_RUN, recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
-import { tellDependents } from '../store/tell-dependents.ts'
 import { type PickedRun, placesOf } from './limited-picks.sql.ts'
 
 /** What the transaction of a claim reads and writes about the keys of the runs that it has picked. */
@@ -46,22 +46,20 @@ const COUNT = statement(
      order by r.nominal_at limit 1) alive on true
    order by k.n`,
 )
-/** They never start: nothing vanishes, so each leaves a history row with the number 0. */
+/** What is said of a run whose key has the limit `l`. */
+const SLOTS_TAKEN = `case l.max_running when 1 then 'the only slot of ' else 'all ' || l.max_running || ' slots of ' end
+       || case when l.name = '' then 'the job' else 'the key "' || l.name || '"' end || case l.max_running when 1 then ' was taken' else ' were taken' end`
+/** They never start. */
 const SKIP = statement(
   'skip_keyed_runs',
-  `with gone as (
-     delete from belfry.runs r where r.ctid = any ($1::tid[])
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents, r.limit_key
-   ), told as (
-     ${tellDependents('gone', { number: '0', outcome: OUTCOME.skipped })}
-   )
-   insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final, error)
-   select g.nominal_at, g.due_at, to_timestamp($2::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.skipped}, g.cause,
-     false, true, case l.max_running when 1 then 'the only slot of ' else 'all ' || l.max_running || ' slots of ' end
-       || case when l.name = '' then 'the job' else 'the key "' || l.name || '"' end || case l.max_running when 1 then ' was taken' else ' were taken' end
-   from gone g cross join lateral (
-     select l.max_running, l.name from belfry.limits l where l.shard = g.shard and l.kind = ${LIMIT_KIND.key} and l.key = g.limit_key limit 1) l
-   returning job_id`,
+  `with skipped as (
+     delete from belfry.runs r where r.ctid = any ($1::tid[]) returning ${ENDED_RUN}, r.limit_key
+   ), gone as (
+     select s.*, ${SLOTS_TAKEN} as error
+     from skipped s cross join lateral (
+       select l.max_running, l.name from belfry.limits l where l.shard = s.shard and l.kind = ${LIMIT_KIND.key} and l.key = s.limit_key limit 1) l
+   ), ${recordUnrun('$2', { outcome: OUTCOME.skipped, error: 'e.error' })}
+   select g.job_id from gone g`,
 )
 /** The oldest of each key that nobody has asked yet; one that somebody holds is just ending, or being renewed: it is asked by the next claim. */
 const ASK = statement(

@@ -2,13 +2,12 @@ import { shardOfJob } from '../job/ids.ts'
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { ENDED_RUN, recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
-import { tellDependents } from '../store/tell-dependents.ts'
 
 /**
- * One batch of a tenant's runs in a queue that nobody performs, by the primary key from a point on, so that all batches
- * together walk the table once; what somebody else holds is passed over. Each leaves a history row with the number 0, as a canceled run does. The last row of the answer says
- * where the batch ended.
+ * One batch of a tenant's runs in a queue that are not leased, by the primary key from a point on, so that all batches together walk
+ * the table once; rows that another transaction holds are passed over. The last row of the answer says where the batch ended.
  */
 const PURGE = statement(
   'purge_runs',
@@ -19,17 +18,10 @@ const PURGE = statement(
      order by r.shard, r.job_id, r.nominal_at limit $6 for update skip locked
    ), gone as (
      delete from belfry.runs r using held h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off,
-       r.has_dependents
+     returning ${ENDED_RUN}
    ), unchecked as (
      delete from belfry.checkpoints c using gone g where c.shard = g.shard and c.job_id = g.job_id and c.nominal_at = g.nominal_at
-   ), kept as (
-     insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause, counted, final)
-     select g.nominal_at, g.due_at, to_timestamp($5::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${OUTCOME.canceled}, null, g.cause, false,
-       true from gone g
-   ), told as (
-     ${tellDependents('gone', { number: '0', outcome: OUTCOME.canceled })}
-   )
+   ), ${recordUnrun('$5', { outcome: OUTCOME.canceled })}
    select g.job_id, g.nominal_at, g.one_off, g.has_dependents from gone g order by g.shard, g.job_id, g.nominal_at`,
 )
 

@@ -5,8 +5,8 @@ import type { MadeReady } from '../ready/wake-waiting.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
+import { ENDED_RUN, recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
-import { tellDependents } from '../store/tell-dependents.ts'
 import { deleteEdgesOfChild, EDGE_STATE } from './edges.sql.ts'
 import { keptFairness } from './hold-children.sql.ts'
 
@@ -33,7 +33,7 @@ const RELEASE = statement(
    update belfry.runs r set state = ${RUN_STATE.ready}, turn = f.turn, due_at = to_timestamp($4::float8 / 1000) from free f where r.ctid = f.ctid
    returning r.queue_id, r.priority, r.delivery, r.turn`,
 )
-/** Runs that never had a lease leave a history row with the number 0, and tell their own children. */
+/** They tell their own children. */
 const END = statement(
   'end_children',
   `with u as (
@@ -43,15 +43,9 @@ const END = statement(
      select r.ctid, u.outcome, u.error from u cross join lateral (select r.ctid from belfry.runs r where ${BY_KEY} limit 1) r
    ), gone as (
      delete from belfry.runs r using place p where r.ctid = p.ctid
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents, p.outcome, p.error
-   ), told as (
-     ${tellDependents('gone', { number: '0', outcome: 'e.outcome' })} returning 1
-   ), kept as (
-     insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final, error)
-     select g.nominal_at, g.due_at, to_timestamp($6::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, g.outcome, g.cause, false,
-       true, g.error
-     from gone g
-   ) select count(*)::int from told`,
+     returning ${ENDED_RUN}, p.outcome, p.error
+   ), ${recordUnrun('$6', { outcome: 'e.outcome', error: 'e.error' })}
+   select count(*)::int from told`,
 )
 const HOLD = statement(
   'hold_child',

@@ -1,13 +1,10 @@
 import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { ENDED_RUN, recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
-import { tellDependents } from '../store/tell-dependents.ts'
 
-/**
- * Runs of one job that nobody performs end. Each leaves a history row with the number 0: nothing vanishes. By the whole primary key
- * and without a join, which a plan made on an empty table would turn around.
- */
+/** Ends runs of one job that are not leased. By the whole primary key and without a join, which a plan made on an empty table would turn around. */
 const endText = (which: string, outcome: number): string =>
   `with held as (
      select r.nominal_at from belfry.runs r
@@ -15,16 +12,10 @@ const endText = (which: string, outcome: number): string =>
      order by r.nominal_at for update
    ), gone as (
      delete from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at = any (array(select h.nominal_at from held h))
-     returning r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents
-   ), told as (
-     ${tellDependents('gone', { number: '0', outcome })}
-   ), unchecked as (
+     returning ${ENDED_RUN}
+   ), ${recordUnrun('$3', { outcome, error: '$4::text' })}, unchecked as (
      delete from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = any (array(select g.nominal_at from gone g))
-   )
-   insert into belfry.attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final, error)
-   select g.nominal_at, g.due_at, to_timestamp($3::float8 / 1000), g.job_id, g.tenant_id, g.queue_id, g.job_version, 0, g.shard, ${outcome}, g.cause, false, true,
-     $4::text
-   from gone g returning nominal_at`
+   ) select g.nominal_at from gone g`
 
 const CANCEL = statement(
   'cancel_waiting_runs',

@@ -1,0 +1,56 @@
+import { tellDependents } from './tell-dependents.ts'
+
+/** How a statement writes what it says of an end; null is written for what it leaves out. */
+interface EndTexts {
+  outcome: string | number
+  failureClass?: string | number
+  statusCode?: string
+  counted?: string
+  final?: string
+  error?: string
+  result?: string
+  response?: string
+}
+
+/** What an ending statement returns of the rows `r` of runs that have no lease. */
+export const ENDED_RUN =
+  'r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents'
+/** The same of leased runs; `started_at` and `finished_at`, in milliseconds, are added by the statement. */
+export const ENDED_LEASE = `${ENDED_RUN}, r.leased_at, r.holder, r.attempt`
+
+/** The parts of a statement that deleted the leased runs `gone`: `told` tells their dependents, `kept` is their last attempt. */
+export const recordEnds = (end: EndTexts): string => `told as (
+     ${tellDependents('gone', { number: 'e.attempt', outcome: end.outcome })} returning 1
+   ), kept as (
+     ${appendAttempts('gone', end)}
+   )`
+
+/** The same of runs that end at `now` without a lease. Each leaves an attempt with the number 0 that does not count: nothing vanishes. */
+export const recordUnrun = (now: string, end: EndTexts): string => `told as (
+     ${tellDependents('gone', { number: '0', outcome: end.outcome })} returning 1
+   ), kept as (
+     ${append('gone', { ...NO_LEASE, finishedAt: `to_timestamp(${now}::float8 / 1000)` }, { ...end, counted: 'false' })}
+   )`
+
+/** What becomes history of the attempts `ended`. */
+export const appendAttempts = (ended: string, end: EndTexts): string => append(ended, LEASE, end)
+
+const LEASE = {
+  number: 'e.attempt',
+  holder: 'e.holder',
+  leasedAt: 'e.leased_at',
+  startedAt: 'to_timestamp(e.started_at / 1000)',
+  finishedAt: 'to_timestamp(e.finished_at / 1000)',
+}
+const NO_LEASE = { number: '0', holder: 'null', leasedAt: 'null', startedAt: 'null' }
+
+/** The only text that appends to history. */
+function append(ended: string, lease: typeof LEASE, end: EndTexts): string {
+  const { outcome, failureClass = 'null', statusCode = 'null', counted = 'true', final = 'true' } = end
+  const { error = 'null', result = 'null', response = 'null' } = end
+  return `insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number,
+       shard, outcome, failure_class, status_code, cause, counted, final, error, result, response)
+     select e.nominal_at, e.due_at, ${lease.leasedAt}, ${lease.startedAt}, ${lease.finishedAt}, ${lease.holder}, e.job_id, e.tenant_id, e.queue_id,
+       e.job_version, ${lease.number}, e.shard, ${outcome}, ${failureClass}, ${statusCode}, e.cause, ${counted}, ${final}, ${error}, ${result}, ${response}
+     from ${ended} e`
+}
