@@ -212,7 +212,9 @@ create table attempts (
   final         boolean not null,
   error         text,
   result        json,
-  response      json
+  response      json,
+  reason        smallint,
+  reason_at     timestamptz(3)
 ) partition by range (finished_at);
 create index attempts_by_run on attempts (shard, job_id, nominal_at);
 create index attempts_by_tenant on attempts (tenant_id, finished_at) where tenant_id > 0;

@@ -46,7 +46,7 @@ export function cancelRuns(
   run: { shard: number; jobId: string; nominalAt: Instant | null },
   at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave' },
 ): Promise<Stopped> {
-  return stopLive(tx, run, { ...at, error: null })
+  return stopLive(tx, run, { ...at, successor: null })
 }
 
 /** A delayed one-off that was canceled before it became a run. */

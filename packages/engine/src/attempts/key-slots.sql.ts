@@ -1,7 +1,7 @@
 import type { Rate } from '../concurrency/gcra.ts'
 import type { KeyRef } from '../concurrency/key-ref.ts'
 import { limitsOf } from '../concurrency/shared-limits.sql.ts'
-import { LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { ATTEMPT_REASON, LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -58,7 +58,7 @@ const SKIP = statement(
      select s.*, ${SLOTS_TAKEN} as error
      from skipped s cross join lateral (
        select l.max_running, l.name from belfry.limits l where l.shard = s.shard and l.kind = ${LIMIT_KIND.key} and l.key = s.limit_key limit 1) l
-   ), ${recordUnrun('$2', { outcome: OUTCOME.skipped, error: 'e.error' })}
+   ), ${recordUnrun('$2', { outcome: OUTCOME.skipped, error: 'e.error', reason: ATTEMPT_REASON.on_limit })}
    select g.job_id from gone g`,
 )
 /** The oldest of each key that nobody has asked yet; one that somebody holds is just ending, or being renewed: it is asked by the next claim. */

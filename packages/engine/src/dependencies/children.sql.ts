@@ -1,5 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
-import { type OUTCOME, RUN_STATE } from '../job/states.ts'
+import { ATTEMPT_REASON, type OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { MadeReady } from '../ready/wake-waiting.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -38,13 +38,13 @@ const END = statement(
   'end_children',
   `with u as (
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::smallint[]) as outcome,
-       unnest($5::text[]) as error
+       unnest($5::text[]) as error, unnest($7::smallint[]) as reason
    ), place as (
-     select r.ctid, u.outcome, u.error from u cross join lateral (select r.ctid from belfry.runs r where ${BY_KEY} limit 1) r
+     select r.ctid, u.outcome, u.error, u.reason from u cross join lateral (select r.ctid from belfry.runs r where ${BY_KEY} limit 1) r
    ), gone as (
      delete from belfry.runs r using place p where r.ctid = p.ctid
-     returning ${ENDED_RUN}, p.outcome, p.error
-   ), ${recordUnrun('$6', { outcome: 'e.outcome', error: 'e.error' })}
+     returning ${ENDED_RUN}, p.outcome, p.error, p.reason
+   ), ${recordUnrun('$6', { outcome: 'e.outcome', error: 'e.error', reason: 'e.reason' })}
    select count(*)::int from told`,
 )
 const HOLD = statement(
@@ -79,6 +79,7 @@ export async function releaseChildren(
 
 export interface EndedChild extends Child {
   outcome: typeof OUTCOME.canceled | typeof OUTCOME.skipped
+  reason: 'parent_failed' | 'not_needed'
   error: string
 }
 
@@ -90,6 +91,7 @@ export async function endChildren(tx: Queryable, children: readonly EndedChild[]
     children.map(({ outcome }) => outcome),
     children.map(({ error }) => error),
     now,
+    children.map(({ reason }) => ATTEMPT_REASON[reason]),
   ])
   return row?.[0] ?? 0
 }

@@ -164,12 +164,20 @@ async function planGone(
   return back
 }
 
-function fateOf({ jobId, outcome }: End, meaning: 'broken' | 'needless'): Pick<EndedChild, 'outcome' | 'error'> {
+function fateOf(
+  { jobId, outcome }: End,
+  meaning: 'broken' | 'needless',
+): Pick<EndedChild, 'outcome' | 'reason' | 'error'> {
   const how = nameOf(OUTCOME, outcome)
   return meaning === 'broken'
-    ? { outcome: OUTCOME.canceled, error: `canceled: job ${jobId}, which it waited for, ${VERBS[how ?? 'failed']}` }
+    ? {
+        outcome: OUTCOME.canceled,
+        reason: 'parent_failed',
+        error: `canceled: job ${jobId}, which it waited for, ${VERBS[how ?? 'failed']}`,
+      }
     : {
         outcome: OUTCOME.skipped,
+        reason: 'not_needed',
         error: `not needed: job ${jobId}, whose failure it waited for, ${VERBS[how ?? 'failed']}`,
       }
 }

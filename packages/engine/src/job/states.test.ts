@@ -1,5 +1,15 @@
 import { expect, test } from 'vitest'
-import { CATCH_UP, CAUSE, FAILURE_CLASS, nameOf, OUTCOME, OVERLAP, RUN_STATE, SKIP_REASON } from './states.ts'
+import {
+  ATTEMPT_REASON,
+  CATCH_UP,
+  CAUSE,
+  FAILURE_CLASS,
+  nameOf,
+  OUTCOME,
+  OVERLAP,
+  RUN_STATE,
+  SKIP_REASON,
+} from './states.ts'
 import { mayMove, type Place, TRANSITIONS } from './transitions.ts'
 
 test.each([
@@ -7,6 +17,7 @@ test.each([
   ['OUTCOME', OUTCOME],
   ['CAUSE', CAUSE],
   ['FAILURE_CLASS', FAILURE_CLASS],
+  ['ATTEMPT_REASON', ATTEMPT_REASON],
   ['OVERLAP', OVERLAP],
   ['CATCH_UP', CATCH_UP],
   ['SKIP_REASON', SKIP_REASON],

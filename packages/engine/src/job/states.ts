@@ -48,6 +48,16 @@ export const FAILURE_CLASS = {
   start_deadline: 12,
 } as const
 
+/** Why an attempt, or a run without one, ended as it did, where outcome and failure class do not say it. */
+export const ATTEMPT_REASON = {
+  /** A later time of the job took its place: waiting, or ending what was alive. */
+  superseded: 1,
+  replaced: 2,
+  parent_failed: 3,
+  not_needed: 4,
+  on_limit: 5,
+} as const
+
 /** What happens at a nominal time while another run of the job is alive. */
 export const OVERLAP = {
   allow: 0,

@@ -1,6 +1,7 @@
 import { SUBJECT } from '../audit/record-change.sql.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { type Columns, columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -11,11 +12,119 @@ const MAX_ALIVE = 20
 const MAX_UPDATES = 100_000
 
 const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`
-const list = (columns: string, from: string): string =>
-  `(select coalesce(json_agg(json_build_array(${columns})), '[]') from (${from}) x)`
+const list = ({ text }: { text: string }, from: string): string =>
+  `(select coalesce(json_agg(json_build_array(${text})), '[]') from (${from}) x)`
 const INSIDE = '>= to_timestamp($4::float8 / 1000)'
 const OUTSIDE = '< to_timestamp($5::float8 / 1000)'
 const OF_JOB = `c.tenant_id = $3 and c.subject = ${SUBJECT.job} and c.subject_id = $2::uuid::text`
+
+const CHANGE = columns<JobChange>({
+  ...{
+    at: ms('x.changed_at'),
+    action: 'x.action',
+    actor: 'x.actor',
+    before: 'x.definition',
+    after: 'x.after',
+    was: 'x.was',
+  },
+})
+const LIVE = columns<LiveRun>({
+  ...{
+    nominalAt: ms('x.nominal_at'),
+    dueAt: ms('x.due_at'),
+    state: 'x.state',
+    attempt: 'x.attempt',
+    failures: 'x.failures',
+  },
+  ...{ cause: 'x.cause', cancelRequested: 'x.cancel_requested', leasedAt: ms('x.leased_at'), queueId: 'x.queue_id' },
+  ...{ turn: 'x.turn', queue: 'x.queue' },
+})
+const ALIVE = columns<Facts['alive'][number]>({ nominalAt: ms('x.nominal_at'), state: 'x.state' })
+const ATTEMPT = columns<EndedAttempt>({
+  ...{
+    nominalAt: ms('x.nominal_at'),
+    number: 'x.number',
+    counted: 'x.counted',
+    final: 'x.final',
+    outcome: 'x.outcome',
+  },
+  ...{ failureClass: 'x.failure_class', error: 'x.error', reason: 'x.reason', reasonAt: ms('x.reason_at') },
+  ...{ statusCode: 'x.status_code', holder: 'x.holder::text', dueAt: ms('x.due_at'), leasedAt: ms('x.leased_at') },
+  ...{ startedAt: ms('x.started_at'), finishedAt: ms('x.finished_at'), cause: 'x.cause', jobVersion: 'x.job_version' },
+  queue: 'x.queue',
+})
+const SKIP = columns<SkipFact>({
+  ...{ from: ms('x.from_nominal'), to: ms('x.to_nominal'), decidedAt: ms('x.decided_at') },
+  ...{ reason: 'x.reason', count: 'x.count', jobVersion: 'x.job_version' },
+})
+
+type Found = Pick<Facts, 'version' | 'status' | 'isOneOff' | 'updatedAt' | 'pausedAt' | 'pauseReason' | 'updates'> &
+  Record<'definition' | 'changes' | 'before' | 'live' | 'alive' | 'attempts' | 'skips', string> &
+  Pick<NonNullable<Facts['timer']>, 'jitterMs' | 'remainingRuns' | 'queue'> & {
+    hasTimer: boolean
+    timerNominalAt: Instant | null
+    timerDueAt: Instant
+  }
+
+/** What is looked at of the job, its timer `t`, and the rows of each other place as a list. */
+const FOUND = columns<Found>({
+  ...{ version: 'job.version', status: 'job.status', isOneOff: 'job.one_off', updatedAt: 'job.updated_at' },
+  ...{ pausedAt: 'job.paused_at', pauseReason: 'job.pause_reason' },
+  definition: `json_build_object('schedule', job.definition -> 'schedule', 'jitterMs', job.definition -> 'jitterMs', 'maxRuns', job.definition -> 'maxRuns',
+       'follows', job.definition -> 'after' is not null, 'url', job.definition #> '{http,url}', 'overlap', job.definition -> 'overlap')`,
+  ...{
+    hasTimer: 't.job_id is not null',
+    timerNominalAt: 't.nominal_at',
+    timerDueAt: 't.due_at',
+    jitterMs: 't.jitter_ms',
+  },
+  remainingRuns: 't.remaining_runs',
+  queue: '(select q.name from belfry.queues q where q.id = t.queue_id)',
+  changes: list(
+    CHANGE,
+    `select c.changed_at, c.action, c.actor, case when c.action = 'update' then json_build_object('schedule', c.before -> 'schedule',
+       'jitterMs', c.before -> 'jitterMs', 'maxRuns', c.before -> 'maxRuns') end as definition, case when c.action <> 'update' then c.after end as after,
+       case when c.action <> 'update' then c.before ->> 'status' end as was
+     from belfry.job_changes c where ${OF_JOB} and c.changed_at ${INSIDE} and c.action <> 'trigger'
+     order by c.changed_at, c.written_at limit ${MAX_ROWS}`,
+  ),
+  before: list(
+    CHANGE,
+    `select c.changed_at, c.action, c.actor, null::json as definition, c.after, c.before ->> 'status' as was from belfry.job_changes c
+     where ${OF_JOB} and c.changed_at < to_timestamp($4::float8 / 1000) and c.changed_at >= to_timestamp($7::float8 / 1000)
+       and c.action in ('pause', 'resume', 'cancel')
+     order by c.changed_at desc, c.written_at desc limit 1`,
+  ),
+  updates: `(select count(*)::int from (select from belfry.job_changes c where ${OF_JOB} and c.changed_at ${INSIDE} and c.action = 'update' limit ${MAX_UPDATES}) u)`,
+  live: list(
+    LIVE,
+    `select r.nominal_at, r.due_at, r.state, r.attempt, r.failures, r.cause, r.cancel_requested, r.leased_at, r.queue_id, r.turn,
+       (select q.name from belfry.queues q where q.id = r.queue_id) as queue
+     from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at ${INSIDE} and r.nominal_at ${OUTSIDE}
+     order by r.nominal_at limit ${MAX_ROWS}`,
+  ),
+  alive: list(
+    ALIVE,
+    `select r.nominal_at, r.state from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked}
+     order by r.nominal_at limit ${MAX_ALIVE}`,
+  ),
+  attempts: list(
+    ATTEMPT,
+    `select a.nominal_at, a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.reason, a.reason_at, a.status_code, a.holder, a.due_at,
+       a.leased_at, a.started_at, a.finished_at, a.cause, a.job_version,
+       case when a.number = 0 then (select q.name from belfry.queues q where q.id = a.queue_id) end as queue
+     from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at ${INSIDE} and a.nominal_at ${OUTSIDE}
+       and a.finished_at >= to_timestamp(case when (select job.one_off from job) then $7::float8 else $6::float8 end / 1000)
+     order by a.nominal_at, a.finished_at, a.number limit ${MAX_ATTEMPTS}`,
+  ),
+  skips: list(
+    SKIP,
+    `select s.from_nominal, s.to_nominal, s.decided_at, s.reason, s.count, s.job_version from belfry.skips s
+     where s.shard = $1 and s.job_id = $2 and s.from_nominal ${OUTSIDE} and s.to_nominal > to_timestamp($4::float8 / 1000)
+       and s.decided_at >= to_timestamp($8::float8 / 1000)
+     order by s.from_nominal, s.decided_at limit ${MAX_ROWS}`,
+  ),
+})
 
 /**
  * All that is known about the nominal times of a job in [$4, $5), in one snapshot. Each place by primary key or by its index
@@ -33,56 +142,7 @@ const FACTS = statement(
      from belfry.specs s where s.shard = $1 and s.job_id = $2 and s.tenant_id = $3
      limit 1
    )
-   select job.version, job.status, job.one_off, job.updated_at, job.paused_at, job.pause_reason,
-     json_build_object('schedule', job.definition -> 'schedule', 'jitterMs', job.definition -> 'jitterMs', 'maxRuns', job.definition -> 'maxRuns',
-       'follows', job.definition -> 'after' is not null, 'url', job.definition #> '{http,url}', 'overlap', job.definition -> 'overlap'),
-     t.job_id is not null, t.nominal_at, t.due_at, t.jitter_ms, t.remaining_runs,
-     (select q.name from belfry.queues q where q.id = t.queue_id),
-     ${list(
-       `${ms('x.changed_at')}, x.action, x.actor, x.definition, x.after, x.was`,
-       `select c.changed_at, c.action, c.actor, case when c.action = 'update' then json_build_object('schedule', c.before -> 'schedule',
-          'jitterMs', c.before -> 'jitterMs', 'maxRuns', c.before -> 'maxRuns') end as definition, case when c.action <> 'update' then c.after end as after,
-          case when c.action <> 'update' then c.before ->> 'status' end as was
-        from belfry.job_changes c where ${OF_JOB} and c.changed_at ${INSIDE} and c.action <> 'trigger'
-        order by c.changed_at, c.written_at limit ${MAX_ROWS}`,
-     )},
-     ${list(
-       `${ms('x.changed_at')}, x.action, x.actor, null::json, x.after, x.was`,
-       `select c.changed_at, c.action, c.actor, c.after, c.before ->> 'status' as was from belfry.job_changes c
-        where ${OF_JOB} and c.changed_at < to_timestamp($4::float8 / 1000) and c.changed_at >= to_timestamp($7::float8 / 1000)
-          and c.action in ('pause', 'resume', 'cancel')
-        order by c.changed_at desc, c.written_at desc limit 1`,
-     )},
-     (select count(*)::int from (select from belfry.job_changes c where ${OF_JOB} and c.changed_at ${INSIDE} and c.action = 'update' limit ${MAX_UPDATES}) u),
-     ${list(
-       `${ms('x.nominal_at')}, ${ms('x.due_at')}, x.state, x.attempt, x.failures, x.cause, x.cancel_requested, ${ms('x.leased_at')}, x.queue_id, x.turn, x.queue`,
-       `select r.nominal_at, r.due_at, r.state, r.attempt, r.failures, r.cause, r.cancel_requested, r.leased_at, r.queue_id, r.turn,
-          (select q.name from belfry.queues q where q.id = r.queue_id) as queue
-        from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at ${INSIDE} and r.nominal_at ${OUTSIDE}
-        order by r.nominal_at limit ${MAX_ROWS}`,
-     )},
-     ${list(
-       `${ms('x.nominal_at')}, x.state`,
-       `select r.nominal_at, r.state from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked}
-        order by r.nominal_at limit ${MAX_ALIVE}`,
-     )},
-     ${list(
-       `${ms('x.nominal_at')}, x.number, x.counted, x.final, x.outcome, x.failure_class, x.error, x.status_code, x.holder::text, ${ms('x.due_at')},
-        ${ms('x.leased_at')}, ${ms('x.started_at')}, ${ms('x.finished_at')}, x.cause, x.job_version, x.queue`,
-       `select a.nominal_at, a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.status_code, a.holder, a.due_at, a.leased_at,
-          a.started_at, a.finished_at, a.cause, a.job_version,
-          case when a.number = 0 then (select q.name from belfry.queues q where q.id = a.queue_id) end as queue
-        from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at ${INSIDE} and a.nominal_at ${OUTSIDE}
-          and a.finished_at >= to_timestamp(case when (select job.one_off from job) then $7::float8 else $6::float8 end / 1000)
-        order by a.nominal_at, a.finished_at, a.number limit ${MAX_ATTEMPTS}`,
-     )},
-     ${list(
-       `${ms('x.from_nominal')}, ${ms('x.to_nominal')}, ${ms('x.decided_at')}, x.reason, x.count, x.job_version`,
-       `select s.from_nominal, s.to_nominal, s.decided_at, s.reason, s.count, s.job_version from belfry.skips s
-        where s.shard = $1 and s.job_id = $2 and s.from_nominal ${OUTSIDE} and s.to_nominal > to_timestamp($4::float8 / 1000)
-          and s.decided_at >= to_timestamp($8::float8 / 1000)
-        order by s.from_nominal, s.decided_at limit ${MAX_ROWS}`,
-     )}
+   select ${FOUND.text}
    from job left join lateral (
      select t.job_id, t.nominal_at, t.due_at, t.jitter_ms, t.remaining_runs, t.queue_id from belfry.timers t where t.shard = $1 and t.job_id = $2 limit 1
    ) t on true`,
@@ -128,6 +188,10 @@ export interface EndedAttempt {
   outcome: number
   failureClass: number | null
   error: string | null
+  /** By `ATTEMPT_REASON`. */
+  reason: number | null
+  /** The nominal time that came meanwhile. */
+  reasonAt: Instant | null
   statusCode: number | null
   holder: string | null
   dueAt: Instant
@@ -181,13 +245,6 @@ export interface Facts {
   horizon: Instant
 }
 
-type Row = readonly [
-  ...[version: number, status: number, isOneOff: boolean, updatedAt: Instant, pausedAt: Instant | null],
-  ...[pauseReason: string | null, definition: string, hasTimer: boolean, nominalAt: Instant | null, dueAt: Instant],
-  ...[jitterMs: number, remainingRuns: number | null, queue: string | null, changes: string, before: string],
-  ...[updates: number, live: string, alive: string, attempts: string, skips: string],
-]
-
 export interface FactsRequest {
   shard: number
   jobId: string
@@ -208,29 +265,21 @@ export async function readFacts(db: Queryable, request: FactsRequest): Promise<F
   const { shard, jobId, tenantId, from, to, created } = request
   const ended = Math.max(created, from - DAY_MS)
   const values = [shard, jobId, tenantId, from, to, ended, created, from - SLACK_MS]
-  const [row] = await db.query<Row>(FACTS, values)
+  const [row] = await db.query<RowOf<Found>>(FACTS, values)
   if (row === undefined) return null
-  const [version, status, isOneOff, updatedAt, pausedAt, pauseReason, definition, hasTimer, nominalAt, dueAt] = row
-  const changes = rowsOf(row[13]).map(changeOf)
-  const attempts = rowsOf(row[18]).map(attemptOf)
-  const skips = rowsOf(row[19]).map(skipOf)
-  const live = rowsOf(row[16]).map(liveOf)
+  const found = FOUND.read(row)
+  const { version, status, isOneOff, updatedAt, pausedAt, pauseReason, jitterMs, remainingRuns, queue, updates } = found
+  const changes = rowsOf(found.changes, CHANGE)
+  const attempts = rowsOf(found.attempts, ATTEMPT)
+  const skips = rowsOf(found.skips, SKIP)
+  const live = rowsOf(found.live, LIVE)
+  const timer = { nominalAt: found.timerNominalAt, dueAt: found.timerDueAt, jitterMs, remainingRuns, queue }
   return {
-    version,
-    status,
-    isOneOff,
-    updatedAt,
-    pausedAt,
-    pauseReason,
-    definition: JSON.parse(definition) as Facts['definition'],
-    timer: hasTimer ? { nominalAt, dueAt, jitterMs: row[10], remainingRuns: row[11], queue: row[12] } : null,
-    changes,
-    before: rowsOf(row[14]).map(changeOf)[0] ?? null,
-    updates: row[15],
-    live,
-    alive: rowsOf(row[17]).map(([at, state]) => ({ nominalAt: at as Instant, state: state as number })),
-    attempts,
-    skips,
+    ...{ version, status, isOneOff, updatedAt, pausedAt, pauseReason, updates, changes, live, attempts, skips },
+    definition: JSON.parse(found.definition) as Facts['definition'],
+    timer: found.hasTimer ? timer : null,
+    before: rowsOf(found.before, CHANGE)[0] ?? null,
+    alive: rowsOf(found.alive, ALIVE),
     horizon: Math.min(
       endOf(changes, MAX_ROWS, ({ at }) => at),
       endOf(attempts, MAX_ATTEMPTS, (attempt) => attempt.nominalAt),
@@ -244,26 +293,5 @@ function endOf<Item>(items: readonly Item[], limit: number, at: (item: Item) => 
   return items.length < limit ? Number.POSITIVE_INFINITY : at(items[items.length - 1] as Item)
 }
 
-const rowsOf = (json: string): unknown[][] => JSON.parse(json) as unknown[][]
-
-const changeOf = ([at, action, actor, before, after, was]: unknown[]): JobChange =>
-  ({ at, action, actor, before, after, was }) as JobChange
-
-const skipOf = ([from, to, decidedAt, reason, count, jobVersion]: unknown[]): SkipFact =>
-  ({ from, to, decidedAt, reason, count, jobVersion }) as SkipFact
-
-function liveOf(row: unknown[]): LiveRun {
-  const [nominalAt, dueAt, state, attempt, failures, cause, cancelRequested, leasedAt, queueId, turn, queue] = row
-  return {
-    ...{ nominalAt, dueAt, state, attempt, failures, cause, cancelRequested, leasedAt, queueId, turn, queue },
-  } as LiveRun
-}
-
-function attemptOf(row: unknown[]): EndedAttempt {
-  const [nominalAt, number, counted, final, outcome, failureClass, error, statusCode, holder] = row
-  const [dueAt, leasedAt, startedAt, finishedAt, cause, jobVersion, queue] = row.slice(9)
-  return {
-    ...{ nominalAt, number, counted, final, outcome, failureClass, error, statusCode, holder },
-    ...{ dueAt, leasedAt, startedAt, finishedAt, cause, jobVersion, queue },
-  } as EndedAttempt
-}
+const rowsOf = <Named extends object>(json: string, of: Columns<Named>): Named[] =>
+  (JSON.parse(json) as RowOf<Named>[]).map((row) => of.read(row))

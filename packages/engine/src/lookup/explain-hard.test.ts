@@ -13,7 +13,9 @@ async function setup(start = START) {
   const kit = await startTestKit({ database: inject('postgres'), schema: database.schema, start, seed: 1 })
   onTestFinished(() => kit.stop())
   const { jobs, calendars } = await kit.tenant('default', 'bk_test')
-  return { kit, jobs, calendars, query: database.query }
+  /** What history says of its attempts is for people to read, and nothing else. */
+  const inOtherWords = () => database.query("update attempts set error = 'in other words'")
+  return { kit, jobs, calendars, query: database.query, inOtherWords }
 }
 
 /** The longest time for which nobody else had a turn while something was done; of CPU time, which others cannot take away. */
@@ -97,6 +99,7 @@ test('a time that waited behind a run was superseded by a later one, which is na
     await t.kit.settle({ running: 'leave' })
     t.kit.clock.advance(HOUR)
   }
+  await t.inOtherWords()
   expect(await t.jobs.explain(jobId, '2026-01-05T09:00:00Z')).toMatchObject({
     verdict: 'skipped',
     reason: 'superseded',
@@ -106,10 +109,42 @@ test('a time that waited behind a run was superseded by a later one, which is na
   finish()
 })
 
+test('a run that ended because of its parent or its key says so, whatever the words of its history are', async () => {
+  const t = await setup()
+  await t.kit.handle('well', () => {})
+  await t.kit.handle('badly', () => {
+    throw new Error('no')
+  })
+  const [well, badly] = await t.jobs.createMany(
+    ['well', 'badly'].map((queue) => ({ queue, payload: 1, delay: '1s', retry: { maxAttempts: 1 } })),
+  )
+  const child = { queue: 'well', payload: 2 }
+  const needless = await t.jobs.create({ ...child, after: { jobs: [well?.jobId ?? ''], on: 'failure' } })
+  const broken = await t.jobs.create({ ...child, after: { jobs: [badly?.jobId ?? ''] } })
+  await t.kit.pass(1_000)
+  let finish = () => {}
+  await t.kit.handle('slow', () => new Promise<void>((done) => (finish = done)))
+  const keyed = { queue: 'slow', payload: 3, concurrency: { key: 'one', limit: 1, onLimit: 'skip' as const } }
+  await t.jobs.create(keyed)
+  await t.kit.settle({ running: 'leave' })
+  const crowded = await t.jobs.create(keyed)
+  await t.kit.settle({ running: 'leave' })
+  await t.inOtherWords()
+  const said = async ({ jobId }: { jobId: string }) => {
+    const { reason, sentence } = await t.jobs.explain(jobId)
+    return [reason, sentence.split(' was skipped: ')[1]]
+  }
+  expect(await said(needless)).toEqual(['dependency', 'in other words.'])
+  expect(await said(broken)).toEqual(['canceled', 'it was in other words.'])
+  expect(await said(crowded)).toEqual(['on_limit', 'in other words, and onLimit is skip.'])
+  finish()
+})
+
 test('a run that its next time ended names that time', async () => {
   const t = await setup()
   const { jobId } = await t.jobs.create({ queue: 'mail', payload: 1, cron: '0 * * * *', overlap: 'cancel_running' })
   await t.kit.pass(HOUR)
+  await t.inOtherWords()
   expect(await t.jobs.explain(jobId, '2026-01-05T08:00:00Z')).toMatchObject({
     reason: 'canceled',
     sentence:

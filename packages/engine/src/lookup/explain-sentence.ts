@@ -1,16 +1,22 @@
 import { rateError } from '../attempts/bring-forward-limited.sql.ts'
 import type { Limits } from '../concurrency/shared-limits.sql.ts'
 import type { WaitsFor } from '../dependencies/waits-for.sql.ts'
+import { ATTEMPT_REASON, type Overlap } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { zoneOf } from '../schedule/zone.ts'
+import type { EndedAttempt } from './explain-facts.sql.ts'
 import type { ExplainedParent } from './explain-parent.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
 import { rateInWords } from './in-words.ts'
 
 type Unsaid = Omit<Explanation, 'sentence'> & {
   rule: string | null
+  /** What it calls; null: nothing. */
+  origin: string | null
   /** Of what it calls, as it is now. */
   originLimit: Limits | null
+  /** Its attempts, oldest first. */
+  ended: readonly EndedAttempt[]
   /** The job that it waits for. */
   parent: ExplainedParent | null
 }
@@ -21,7 +27,7 @@ export function sentenceOf(found: Unsaid): string {
   const at = time(found.nominalAt ?? found.at)
   switch (found.verdict) {
     case 'ran':
-      return `${runOf(found, at)} ${endOf(found.run as ExplainedRun, time)}.`
+      return `${runOf(found, at)} ${endOf(found, time)}.`
     case 'running':
       return `${runOf(found, at)} is being performed since ${time(found.run?.startedAt ?? found.at)}, attempt ${found.run?.attempt}${found.reason === 'cancel_requested' ? ', and has been asked to stop' : ''}.`
     case 'waiting':
@@ -72,7 +78,8 @@ function runOf({ run }: Unsaid, at: string): string {
   }
 }
 
-function endOf(run: ExplainedRun, time: Time): string {
+function endOf({ ended, ...found }: Unsaid, time: Time): string {
+  const run = found.run as ExplainedRun
   const last = run.attempts.at(-1)
   const tries = run.attempt === 1 ? 'at its first attempt' : `at attempt ${run.attempt}`
   const late = run.latenessMs === null ? '' : `, begun ${lengthOf(run.latenessMs)} after its time`
@@ -85,19 +92,16 @@ function endOf(run: ExplainedRun, time: Time): string {
       : `failed for good ${tries}${cause}`
   if (run.status === 'lost') return `was lost ${tries}: nobody knows whether it was done${cause}`
   if (run.status === 'canceled')
-    return `was canceled after ${run.attempt === 1 ? 'one attempt' : `${run.attempt} attempts`}${whatCame(run, time)}`
+    return `was canceled after ${run.attempt === 1 ? 'one attempt' : `${run.attempt} attempts`}${whatCame(ended, time)}`
   return `ended as ${run.status}${cause}`
 }
 
-/** What ended a run because its next time came is written in it, as promotion says it. */
-const CAME = /(\S+) came meanwhile, and overlap is (\w+)/
-
-function whatCame({ attempts }: ExplainedRun, time: Time): string {
-  for (const { error } of attempts.toReversed()) {
-    const [, at, overlap] = CAME.exec(error ?? '') ?? []
-    if (at !== undefined) return `: ${time(new Date(at))} came meanwhile, and overlap is ${overlap}`
-  }
-  return ''
+/** Of a run that a later time of its job has ended. */
+function whatCame(ended: readonly EndedAttempt[], time: Time): string {
+  const { reason, reasonAt = null } = ended.findLast((attempt) => attempt.reasonAt !== null) ?? {}
+  if (reasonAt === null) return ''
+  const overlap: Overlap = reason === ATTEMPT_REASON.superseded ? 'buffer_latest' : 'cancel_running'
+  return `: ${time(reasonAt)} came meanwhile, and overlap is ${overlap}`
 }
 
 const MAX_ERROR = 200
@@ -130,7 +134,7 @@ function waiting(found: Unsaid, at: string, time: Time): string {
     case 'key_limited':
       return `${run} waits for ${waits.keyLimit ?? 'a slot of its key'}.`
     case 'origin_limited':
-      return `${run} waits until ${time(waits.until)}: ${originLimitOf(found.originLimit, waits.after?.error ?? '')}.`
+      return `${run} waits until ${time(waits.until)}: ${originLimitOf(found)}.`
     case 'circuit_open':
       return `${run} waits because calls to ${waits.circuit?.origin ?? 'its target'} fail (${waits.circuit?.reason ?? 'circuit_open'}); it is tried again at ${time(waits.until)}.`
     case 'blocked':
@@ -152,10 +156,9 @@ function waiting(found: Unsaid, at: string, time: Time): string {
 }
 
 /** By the limit that there is now: the one that put it aside may have been another. */
-function originLimitOf(limits: Limits | null, error: string): string {
-  const { maxRunning = null, rate = null } = limits ?? {}
-  const origin = /https?:\/\/\S+/.exec(error)?.[0] ?? 'its target'
-  if (rate !== null && (maxRunning === null || error === rateError(origin)))
+function originLimitOf({ origin, originLimit, waits }: Unsaid): string {
+  const { maxRunning = null, rate = null } = originLimit ?? {}
+  if (rate !== null && (maxRunning === null || waits?.after?.error === rateError(origin ?? '')))
     return `calls to ${origin} start at most ${rateInWords(rate)}`
   return `${origin} is limited to ${maxRunning} ${maxRunning === 1 ? 'run' : 'runs'} at a time, and so many are under way`
 }
@@ -173,7 +176,7 @@ function jobsOf(waits: WaitsFor | null, parent: ExplainedParent | null): string 
   return first ? `${count} jobs, one of them ${first.jobId}${paused}` : 'other jobs'
 }
 
-function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
+function skipped({ reason, skip, by, run, ended }: Unsaid, time: Time): string {
   switch (reason) {
     case 'overlap':
       return `the run ${skip?.overlappedWith ?? 'before it'} was still alive`
@@ -188,12 +191,13 @@ function skipped({ reason, skip, by, run }: Unsaid, time: Time): string {
     case 'on_limit':
       return `${run?.error ?? 'all slots of its key were taken'}, and onLimit is skip`
     case 'superseded':
-      return `a later time took its place before it could start${run ? whatCame(run, time) : ''}`
+      return `a later time took its place before it could start${whatCame(ended, time)}`
     case 'dependency':
       return run?.error ? shortened(run.error) : 'a job that it follows did not end as it waits for'
     case 'canceled':
-      if (by === null && run?.error?.startsWith('canceled: job ')) return `it was ${shortened(run.error)}`
-      return `${by === null ? 'it was canceled' : whoDid(by)} before it started${run ? whatCame(run, time) : ''}`
+      if (by === null && ended.at(-1)?.reason === ATTEMPT_REASON.parent_failed)
+        return `it was ${shortened(run?.error ?? 'canceled')}`
+      return `${by === null ? 'it was canceled' : whoDid(by)} before it started${whatCame(ended, time)}`
     case 'dst_gap':
       return 'the clocks skip that time'
     default:

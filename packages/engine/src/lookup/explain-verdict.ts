@@ -1,5 +1,5 @@
 import { JOB_STATUS } from '../intake/job-row.sql.ts'
-import { FAILURE_CLASS, nameOf, OUTCOME, RUN_STATE, SKIP_REASON } from '../job/states.ts'
+import { ATTEMPT_REASON, FAILURE_CLASS, nameOf, OUTCOME, RUN_STATE, SKIP_REASON } from '../job/states.ts'
 import { dueOf } from '../promotion/due.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
@@ -109,19 +109,19 @@ function waitsAfter(last: EndedAttempt | undefined): Reason {
   return outcome === 'snoozed' || outcome === 'released' ? outcome : 'backoff'
 }
 
-/** As the claim says it that found no slot of the key. */
-const SLOTS_TAKEN = /^(the only slot|all \d+ slots) of .* (was|were) taken$/s
+/** Why a run ended before it began; for all others it was too late. */
+const UNRUN = new Map<number | null, Reason>([
+  [ATTEMPT_REASON.superseded, 'superseded'],
+  [ATTEMPT_REASON.not_needed, 'dependency'],
+  [ATTEMPT_REASON.on_limit, 'on_limit'],
+])
 
 /** A run that nobody ever performed did not run, though it was there; one past its deadline was leased and not begun. */
 function judgeEnded(blank: Judgement): Judgement {
   const last = blank.attempts.at(-1) as EndedAttempt
   const wasPerformed = blank.attempts.some(({ number, outcome }) => number > 0 && outcome !== OUTCOME.skipped)
   if (wasPerformed) return { ...blank, verdict: 'ran', reason: null, dueAt: last.dueAt }
-  // All of these are skipped, and were never begun; which of them it was is in the words of whoever ended it.
-  const words: Record<string, Reason> = { superseded: 'superseded', 'not needed': 'dependency' }
-  const isCrowded = last.failureClass === null && SLOTS_TAKEN.test(last.error ?? '')
-  const unrun = words[last.error?.split(':')[0] ?? ''] ?? (isCrowded ? 'on_limit' : 'start_deadline')
-  const reason = last.outcome === OUTCOME.canceled ? 'canceled' : unrun
+  const reason = last.outcome === OUTCOME.canceled ? 'canceled' : (UNRUN.get(last.reason) ?? 'start_deadline')
   return { ...blank, verdict: 'skipped', reason, dueAt: last.dueAt, skip: { ...NO_SKIP, decidedAt: last.finishedAt } }
 }
 

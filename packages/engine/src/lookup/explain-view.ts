@@ -75,6 +75,7 @@ export async function explanationsOf(
     return explanationOf(jobId, { ...judged, by, reason }, waits, {
       overlapped: overlappedRun,
       dayName: days.get(judged.at) ?? null,
+      origin: originOf(known),
       originLimit,
       parent,
     })
@@ -87,9 +88,14 @@ const isOriginLimited = ({ verdict, reason }: Judgement): boolean =>
   verdict === 'waiting' && reason === 'origin_limited'
 
 /** The limit as it is now, which need not be the one that put the run aside. */
-async function originLimitOf({ db, tenantId }: ExplainDeps, { facts }: Known): Promise<Limits | null> {
-  const { url } = facts.definition
-  return url === null || !URL.canParse(url) ? null : readOriginLimit(db, tenantId, new URL(url).origin)
+async function originLimitOf({ db, tenantId }: ExplainDeps, known: Known): Promise<Limits | null> {
+  const origin = originOf(known)
+  return origin === null ? null : readOriginLimit(db, tenantId, origin)
+}
+
+function originOf({ facts: { definition } }: Known): string | null {
+  const { url } = definition
+  return url === null || !URL.canParse(url) ? null : new URL(url).origin
 }
 
 /** The job that the sentence names of those that are waited for: one that did not succeed, or the first. */
@@ -150,13 +156,11 @@ async function queuedOf(
 
 async function circuitOf(
   { engineDb, tenantId }: ExplainDeps,
-  { facts }: Known,
+  known: Known,
   judgements: readonly Judgement[],
 ): Promise<Circuit> {
-  const { url } = facts.definition
-  const waits = judgements.some(({ live }) => live !== null && live.state !== RUN_STATE.leased)
-  if (!waits || url === null || !URL.canParse(url)) return null
-  const { origin } = new URL(url)
+  const origin = originOf(known)
+  if (origin === null || !judgements.some(isAlive)) return null
   const open = await readCircuit(engineDb, { tenantId, origin })
   return open && { origin, until: new Date(open.probeAt), reason: open.reason }
 }
@@ -211,6 +215,7 @@ function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, cir
 interface LookedUp {
   overlapped: string | null
   dayName: string | null
+  origin: string | null
   originLimit: Limits | null
   parent: ExplainedParent | null
 }
@@ -219,7 +224,7 @@ function explanationOf(
   jobId: string,
   judged: Judgement,
   waits: Waits | null,
-  { overlapped, dayName, originLimit, parent }: LookedUp,
+  { overlapped, dayName, ...lookedUp }: LookedUp,
 ): Explanation {
   const { at, nominalAt, verdict, reason, inForce, dueAt, skip, by, nearest } = judged
   const spec = readTimesOf(inForce)?.spec ?? { ...UTC, timezone: unreadableZoneOf(inForce) }
@@ -249,7 +254,7 @@ function explanationOf(
     by: by === null ? null : { action: by.action, actor: by.actor, at: by.at, reason: by.reason },
     nearest: nearest && { before: dateOf(nearest.before), after: dateOf(nearest.after) },
   }
-  return { ...found, sentence: sentenceOf({ ...found, rule, originLimit, parent }) }
+  return { ...found, sentence: sentenceOf({ ...found, ...lookedUp, rule, ended: judged.attempts }) }
 }
 
 const unreadableZoneOf = ({ times }: InForce): string =>

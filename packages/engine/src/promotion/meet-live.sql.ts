@@ -42,14 +42,15 @@ export async function meetLive(
   if (policy === OVERLAP.allow || times.length === 0) return { ready: [...times], blocked: [], skips: [], asked: [] }
   const alive = await lookAtLive(tx, job)
   const { ready, blocked, skips, supersedes, cancels } = fateOf(policy, times, alive)
-  const newest = new Date(times.at(-1) as Instant).toISOString()
-  const because = `${newest} came meanwhile, and overlap is ${nameOf(OVERLAP, policy)}`
-  if (supersedes) await supersedeBlocked(tx, job, { now: at.now, error: `superseded: ${because}` })
+  const nominalAt = times.at(-1) as Instant
+  const because = `${new Date(nominalAt).toISOString()} came meanwhile, and overlap is ${nameOf(OVERLAP, policy)}`
+  const successor = { nominalAt, error: `${supersedes ? 'superseded' : 'canceled'}: ${because}` }
+  if (supersedes) await supersedeBlocked(tx, job, { now: at.now, successor })
   if (!cancels) return { ready, blocked, skips, asked: [] }
   const { asked } = await stopLive(
     tx,
     { ...job, nominalAt: null, exceptCauses: [CAUSE.backfill] },
-    { now: at.now, graceUntil: at.now + at.graceMs, leased: 'ask', error: `canceled: ${because}` },
+    { now: at.now, graceUntil: at.now + at.graceMs, leased: 'ask', successor },
   )
   return (await lookAtLive(tx, job)).any
     ? { ready, blocked, skips, asked }

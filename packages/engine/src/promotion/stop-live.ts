@@ -1,5 +1,5 @@
 import { askToStop } from '../leases/ask-to-stop.sql.ts'
-import { cancelUnleased, type RunsOfJob } from '../ready/end-unrun.sql.ts'
+import { cancelUnleased, type RunsOfJob, type Successor } from '../ready/end-unrun.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { lockRuns } from './lock-runs.sql.ts'
@@ -18,7 +18,7 @@ export interface Stopped {
 export async function stopLive(
   tx: Queryable,
   runs: RunsOfJob,
-  at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave'; error: string | null },
+  at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave'; successor: Successor | null },
 ): Promise<Stopped> {
   await lockRuns(tx, runs)
   const removed = await cancelUnleased(tx, runs, at)

@@ -3,19 +3,12 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
+type Text = string | number | boolean
+
 /** How a statement writes what it says of the runs that it makes; what it leaves out stands in the column of that name. */
-interface RunTexts {
-  state: string | number
-  nominalAt?: string
-  dueAt?: string
-  jobVersion?: number
-  attempt?: string | number
-  cause?: number
-  oneOff?: boolean
-  hasDependents?: string
-  /** The terms of the lease, with times in milliseconds, of runs that are born `leased`. */
-  lease?: LeaseTexts
-}
+type RunTexts = { state: Text } & Partial<Record<'nominalAt' | 'dueAt' | 'jobVersion' | 'attempt', Text>> &
+  Partial<Record<'cause' | 'oneOff' | 'hasDependents', Text>> & { lease?: LeaseTexts }
+/** The terms of the lease, with times in milliseconds, of runs that are born `leased`. */
 type LeaseTexts = Record<'holder' | 'now' | 'leaseUntil', string>
 
 /** Makes runs of the rows `born`, here called `b`: the only text that inserts into `runs`. */

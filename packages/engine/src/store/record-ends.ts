@@ -1,16 +1,10 @@
 import { tellDependents } from './tell-dependents.ts'
 
+type Text = string | number
+
 /** How a statement writes what it says of an end; null is written for what it leaves out. */
-interface EndTexts {
-  outcome: string | number
-  failureClass?: string | number
-  statusCode?: string
-  counted?: string
-  final?: string
-  error?: string
-  result?: string
-  response?: string
-}
+type EndTexts = { outcome: Text } & Partial<Record<'counted' | 'final' | 'failureClass' | 'statusCode', Text>> &
+  Partial<Record<'reason' | 'reasonAt' | 'error' | 'result' | 'response', Text>>
 
 /** What an ending statement returns of the rows `r` of runs that have no lease. */
 export const ENDED_RUN =
@@ -45,12 +39,11 @@ const LEASE = {
 const NO_LEASE = { number: '0', holder: 'null', leasedAt: 'null', startedAt: 'null' }
 
 /** The only text that appends to history. */
-function append(ended: string, lease: typeof LEASE, end: EndTexts): string {
-  const { outcome, failureClass = 'null', statusCode = 'null', counted = 'true', final = 'true' } = end
-  const { error = 'null', result = 'null', response = 'null' } = end
-  return `insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number,
-       shard, outcome, failure_class, status_code, cause, counted, final, error, result, response)
+const append = (ended: string, lease: typeof LEASE, end: EndTexts): string =>
+  `insert into belfry.attempts (nominal_at, due_at, leased_at, started_at, finished_at, holder, job_id, tenant_id, queue_id, job_version, number,
+       shard, outcome, failure_class, status_code, cause, counted, final, error, result, response, reason, reason_at)
      select e.nominal_at, e.due_at, ${lease.leasedAt}, ${lease.startedAt}, ${lease.finishedAt}, ${lease.holder}, e.job_id, e.tenant_id, e.queue_id,
-       e.job_version, ${lease.number}, e.shard, ${outcome}, ${failureClass}, ${statusCode}, e.cause, ${counted}, ${final}, ${error}, ${result}, ${response}
+       e.job_version, ${lease.number}, e.shard, ${end.outcome}, ${end.failureClass ?? null}, ${end.statusCode ?? null}, e.cause,
+       ${end.counted ?? true}, ${end.final ?? true}, ${end.error ?? null}, ${end.result ?? null}, ${end.response ?? null},
+       ${end.reason ?? null}, ${end.reasonAt ?? null}
      from ${ended} e`
-}

@@ -269,11 +269,14 @@ export const HOT: Record<string, Hot> = {
   },
   'cancel waiting': {
     send: (db) =>
-      cancelUnleased(db, { shard: 1, jobId: jobIds[1] as string, nominalAt: null }, { now: START, error: null }),
+      cancelUnleased(db, { shard: 1, jobId: jobIds[1] as string, nominalAt: null }, { now: START, successor: null }),
     by: ['runs_pkey', 'checkpoints_pkey'],
   },
   supersede: {
-    send: (db) => supersedeBlocked(db, { shard: 1, jobId: jobIds[1] as string }, { now: START, error: 'superseded' }),
+    send: (db) => {
+      const successor = { nominalAt: START, error: 'superseded' }
+      return supersedeBlocked(db, { shard: 1, jobId: jobIds[1] as string }, { now: START, successor })
+    },
     by: ['runs_blocked', 'runs_pkey', 'checkpoints_pkey'],
   },
   pulse: {
@@ -316,7 +319,7 @@ export const HOT: Record<string, Hot> = {
     send: (db) =>
       endChildren(
         db,
-        outbox.map((child) => ({ ...child, outcome: OUTCOME.canceled, error: 'no' })),
+        outbox.map((child) => ({ ...child, outcome: OUTCOME.canceled, reason: 'parent_failed', error: 'no' })),
         START,
       ),
     by: ['runs_pkey'],
