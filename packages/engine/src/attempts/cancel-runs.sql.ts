@@ -1,5 +1,4 @@
 import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
-import { type Stopped, stopLive } from '../promotion/stop-live.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { recordUnrun } from '../store/record-ends.ts'
@@ -38,15 +37,6 @@ export async function wasCanceled(
   since: Instant,
 ): Promise<boolean> {
   return (await tx.query<[boolean]>(WAS_CANCELED, [job.shard, job.jobId, since]))[0]?.[0] === true
-}
-
-/** Cancels the live runs of a job, or one of them. */
-export function cancelRuns(
-  tx: Queryable,
-  run: { shard: number; jobId: string; nominalAt: Instant | null },
-  at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave' },
-): Promise<Stopped> {
-  return stopLive(tx, run, { ...at, successor: null })
 }
 
 /** A delayed one-off that was canceled before it became a run. */

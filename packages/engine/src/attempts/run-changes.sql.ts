@@ -4,6 +4,7 @@ import { BelfryError } from '../errors.ts'
 import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
 import { OVERLAP, type Overlap, RUN_STATE } from '../job/states.ts'
+import { stopLive } from '../promotion/stop-live.ts'
 import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -11,7 +12,6 @@ import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
-import { cancelRuns } from './cancel-runs.sql.ts'
 
 /** Deleting the dead letter is the compare-and-set: of two who redrive it, one finds nothing. */
 const REOPEN = statement(
@@ -84,7 +84,7 @@ export class RunChanges {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       const now = clock.now()
       const [owner] = await tx.query<[number, boolean]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
-      const done = await cancelRuns(tx, run, { now, graceUntil: now + cancelGraceMs, leased: 'ask' })
+      const done = await stopLive(tx, run, { now, graceUntil: now + cancelGraceMs, leased: 'ask' })
       if (owner && done.removed.length + done.asked.length > 0) {
         const after = { status: done.asked.length > 0 ? 'canceling' : 'canceled' }
         const [tenantId, wasAsked] = owner

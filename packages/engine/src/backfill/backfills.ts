@@ -1,8 +1,8 @@
-import { cancelRuns } from '../attempts/cancel-runs.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
 import { newJobId } from '../job/ids.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
+import { stopLive } from '../promotion/stop-live.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
@@ -113,7 +113,7 @@ export class Backfills {
     for (const { nominalAt, isAlive } of before) {
       if (!isAlive) continue
       const run = { shard: locked.shard, jobId: locked.jobId, nominalAt }
-      asked.push(...(await cancelRuns(tx, run, { now, graceUntil, leased: 'ask' })).asked)
+      asked.push(...(await stopLive(tx, run, { now, graceUntil, leased: 'ask' })).asked)
     }
     const open = await readOpenRuns(tx, locked)
     const alive = open.filter(({ isAlive }) => isAlive)

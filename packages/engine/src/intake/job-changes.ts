@@ -1,4 +1,4 @@
-import { cancelRuns, hasUnaskedRun, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
+import { hasUnaskedRun, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
 import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { deleteEdgesOf } from '../dependencies/delete-edges-of.sql.ts'
@@ -10,6 +10,7 @@ import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/de
 import { dueOf } from '../promotion/due.ts'
 import { meetLive } from '../promotion/meet-live.sql.ts'
 import { skipUndecided } from '../promotion/skip-undecided.ts'
+import { stopLive } from '../promotion/stop-live.ts'
 import { insertBlockedRuns, insertReadyRuns } from '../ready/insert-runs.sql.ts'
 import type { MadeReady as Announced } from '../ready/wake-waiting.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -188,7 +189,7 @@ export class JobChanges {
       const leased = running === 'cancel' ? 'ask' : 'leave'
       // Looked at before they are asked: of a one-off, that is all that tells a first cancel from a second.
       const isNews = timer !== null || (leased === 'ask' && (await hasUnaskedRun(tx, job)))
-      const { removed, asked } = await cancelRuns(
+      const { removed, asked } = await stopLive(
         tx,
         { ...job, nominalAt: null },
         { now, graceUntil: now + cancelGraceMs, leased },
@@ -221,7 +222,7 @@ export class JobChanges {
         throw new BelfryError('already_due', `job ${jobId} has become a run: cancel it`)
       if (timer) await this.#giveUp(tx, { job, timer, now })
       const at = { now, graceUntil: now + cancelGraceMs, leased: 'ask' as const }
-      const canceled = await cancelRuns(tx, { ...job, nominalAt: null }, at)
+      const canceled = await stopLive(tx, { ...job, nominalAt: null }, at)
       ready.length = 0
       await deleteJob(tx, job)
       await deleteEdgesOf(tx, job, now)

@@ -1,12 +1,13 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../../test/database.ts'
-import { cancelRuns, recordCanceledOneOff } from '../attempts/cancel-runs.sql.ts'
+import { recordCanceledOneOff } from '../attempts/cancel-runs.sql.ts'
 import { finishEnded, finishGoesOn, finishSucceeded } from '../attempts/finish.sql.ts'
 import { Partitioner } from '../history/partitioner.ts'
 import { putDelayed, putImmediate, putRecurring } from '../intake/put-jobs.sql.ts'
 import { newJobId, runIdOf } from '../job/ids.ts'
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
 import { appendLogs } from '../leases/attempt-logs.sql.ts'
+import { stopLive } from '../promotion/stop-live.ts'
 import { ManualClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { systemRandom } from '../runtime/random.ts'
@@ -299,7 +300,7 @@ test('a run that is canceled between two attempts is canceled, though its end ha
   await finishGoesOn(t.db, [
     { kind: 'goes_on', ...t.ending(jobId, NOW), ...t.failing, counted: true, nextDueAt: LATER, turn: null },
   ])
-  await cancelRuns(t.db, { shard: SHARD, jobId, nominalAt: null }, { now: NOW + 1_000, graceUntil: NOW, leased: 'ask' })
+  await stopLive(t.db, { shard: SHARD, jobId, nominalAt: null }, { now: NOW + 1_000, graceUntil: NOW, leased: 'ask' })
   expect(await getJob(t.db, 1, jobId)).toMatchObject({ status: 'canceled', lastRun: { status: 'canceled' } })
   expect(await getRun(t.db, 1, runIdOf(jobId, NOW))).toMatchObject({ status: 'canceled', attempt: 1, failures: 1 })
 })

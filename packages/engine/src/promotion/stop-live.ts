@@ -18,7 +18,7 @@ export interface Stopped {
 export async function stopLive(
   tx: Queryable,
   runs: RunsOfJob,
-  at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave'; successor: Successor | null },
+  at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave'; successor?: Successor },
 ): Promise<Stopped> {
   await lockRuns(tx, runs)
   const removed = await cancelUnleased(tx, runs, at)

@@ -51,7 +51,7 @@ export interface Successor {
 export async function cancelUnleased(
   tx: Queryable,
   { shard, jobId, nominalAt, exceptCauses = [] }: RunsOfJob,
-  { now, successor }: { now: Instant; successor: Successor | null },
+  { now, successor }: { now: Instant; successor?: Successor },
 ): Promise<Instant[]> {
   const end = [now, successor?.error ?? null, successor?.nominalAt ?? null]
   return (await tx.query<[Instant]>(CANCEL, [shard, jobId, ...end, nominalAt, exceptCauses])).flat()

@@ -268,8 +268,7 @@ export const HOT: Record<string, Hot> = {
     by: ['runs_blocked', 'runs_pkey'],
   },
   'cancel waiting': {
-    send: (db) =>
-      cancelUnleased(db, { shard: 1, jobId: jobIds[1] as string, nominalAt: null }, { now: START, successor: null }),
+    send: (db) => cancelUnleased(db, { shard: 1, jobId: jobIds[1] as string, nominalAt: null }, { now: START }),
     by: ['runs_pkey', 'checkpoints_pkey'],
   },
   supersede: {
