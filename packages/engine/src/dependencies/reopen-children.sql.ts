@@ -1,12 +1,11 @@
 import { DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
 import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, shardOfJob } from '../job/ids.ts'
-import { OUTCOME, RUN_STATE } from '../job/states.ts'
-import { insertRuns } from '../ready/insert-runs.sql.ts'
+import { OUTCOME } from '../job/states.ts'
+import { insertDependentRuns } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
-import { isAwaited } from '../store/is-awaited.ts'
 import { statement } from '../store/statement.ts'
 import type { Child } from './children.sql.ts'
 import { EDGE_STATE } from './edges.sql.ts'
@@ -32,17 +31,6 @@ const ENDED = statement(
    cross join lateral (
      select s.definition from belfry.specs s where s.shard = u.shard and s.job_id = u.job_id limit 1) s
    where a.outcome = ${OUTCOME.canceled}`,
-)
-const INSERT = statement(
-  'reopen_children',
-  `with u as (
-     select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, to_timestamp(unnest($3::float8[]) / 1000) as nominal_at,
-       to_timestamp(unnest($4::float8[]) / 1000) as due_at, unnest($5::int[]) as tenant_id, unnest($6::int[]) as queue_id, unnest($7::int[]) as job_version,
-       unnest($8::int[]) as attempt, unnest($9::int[]) as timeout_ms, unnest($10::smallint[]) as priority, unnest($11::smallint[]) as cause,
-       unnest($12::smallint[]) as delivery, unnest($13::bigint[]) as limit_key, unnest($14::bigint[]) as turn
-   )
-   ${insertRuns('u', { state: RUN_STATE.dependent, oneOff: true, hasDependents: isAwaited('b') })}
-   on conflict do nothing returning job_id, nominal_at`,
 )
 
 export interface BrokenEdge {
@@ -87,25 +75,17 @@ export async function readCanceled(tx: Queryable, jobIds: readonly string[]): Pr
 }
 
 /** They wait again; answers those that do. */
-export async function insertReopened(tx: Queryable, children: readonly CanceledChild[]): Promise<Child[]> {
-  if (children.length === 0) return []
-  const column = (of: (child: CanceledChild) => number | string | null) => children.map(of)
-  const born = await tx.query<[string, Instant]>(INSERT, [
-    column(({ jobId }) => shardOfJob(jobId)),
-    column(({ jobId }) => jobId),
-    children.map(({ nominalAt }) => nominalAt),
-    children.map(({ dueAt }) => dueAt),
-    column(({ tenantId }) => tenantId),
-    column(({ queueId }) => queueId),
-    column(({ jobVersion }) => jobVersion),
-    column(({ attempt }) => attempt),
-    column(({ definition }) => definition.timeoutMs ?? usualTimeoutMs(definition)),
-    column(({ definition }) => definition.priority ?? DEFAULT_PRIORITY),
-    column(({ cause }) => cause),
-    column(({ definition }) => deliveryOf(definition)),
-    column(({ definition, tenantId, jobId }) => limitKeyOf(definition, tenantId, jobId)),
+export function insertReopened(tx: Queryable, children: readonly CanceledChild[]): Promise<Child[]> {
+  const runs = children.map(({ definition, ...child }) => ({
+    ...child,
+    shard: shardOfJob(child.jobId),
     // Its turn comes when it is ready.
-    column(({ definition }) => fairnessKeyOf(definition) ?? 0),
-  ])
-  return born.map(([jobId, nominalAt]) => ({ jobId, nominalAt }))
+    turn: fairnessKeyOf(definition) ?? 0,
+    timeoutMs: definition.timeoutMs ?? usualTimeoutMs(definition),
+    priority: definition.priority ?? DEFAULT_PRIORITY,
+    delivery: deliveryOf(definition),
+    oneOff: true,
+    limitKey: limitKeyOf(definition, child.tenantId, child.jobId),
+  }))
+  return insertDependentRuns(tx, runs)
 }

@@ -26,7 +26,7 @@ const leasedColumns = ({ holder, now, leaseUntil }: LeaseTexts): string =>
        to_timestamp(case when b.leased then least(${leaseUntil}::float8, ${now}::float8 + b.timeout_ms) / 1000 end),
        to_timestamp(case when b.leased then (${now}::float8 + b.timeout_ms) / 1000 end)`
 
-const insertText = (state: number): string =>
+const insertText = (run: RunTexts): string =>
   `with u as (
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, to_timestamp(unnest($3::float8[]) / 1000) as nominal_at,
        to_timestamp(unnest($4::float8[]) / 1000) as due_at, unnest($5::bigint[]) as turn, unnest($6::int[]) as tenant_id,
@@ -34,12 +34,17 @@ const insertText = (state: number): string =>
        unnest($11::smallint[]) as priority, unnest($12::smallint[]) as cause, unnest($13::smallint[]) as delivery,
        unnest($14::boolean[]) as one_off, unnest($15::boolean[]) as has_dependents, unnest($16::bigint[]) as limit_key
    )
-   ${insertRuns('u', { state })}
+   ${insertRuns('u', run)}
    on conflict do nothing
    returning job_id, nominal_at`
 
-const INSERT_READY = statement('insert_ready_runs', insertText(RUN_STATE.ready))
-const INSERT_BLOCKED = statement('insert_blocked_runs', insertText(RUN_STATE.blocked))
+const INSERT_READY = statement('insert_ready_runs', insertText({ state: RUN_STATE.ready }))
+const INSERT_BLOCKED = statement('insert_blocked_runs', insertText({ state: RUN_STATE.blocked }))
+const IS_AWAITED = 'exists (select from belfry.edges e where e.shard = b.shard and e.parent = b.job_id offset 0)'
+const INSERT_DEPENDENT = statement(
+  'insert_dependent_runs',
+  insertText({ state: RUN_STATE.dependent, hasDependents: IS_AWAITED }),
+)
 
 /** A run as it becomes ready: everything that claiming and leasing need, and nothing else. */
 export interface ReadyRun {
@@ -77,6 +82,12 @@ export function insertReadyRuns(db: Queryable, runs: readonly ReadyRun[]): Promi
 /** The same for runs that wait for another run of their job to end. Their turn is given when they are woken. */
 export function insertBlockedRuns(db: Queryable, runs: readonly ReadyRun[]): Promise<Born[]> {
   return insert(db, INSERT_BLOCKED, runs)
+}
+
+/** The same for one-offs that wait for other jobs again. Whether others wait for them is looked up. */
+export function insertDependentRuns(db: Queryable, runs: readonly Omit<ReadyRun, 'hasDependents'>[]): Promise<Born[]> {
+  const known = runs.map((run) => ({ ...run, hasDependents: false }))
+  return insert(db, INSERT_DEPENDENT, known)
 }
 
 async function insert(db: Queryable, into: Statement, runs: readonly ReadyRun[]): Promise<Born[]> {
