@@ -145,24 +145,22 @@ export interface Answered extends EndedAttempt {
   /** JSON as `JSON.stringify` writes it: no control character in it. */
   response: string
 }
-export interface Ended extends EndedAttempt {
-  kind: 'ended'
+interface Judged extends EndedAttempt {
   outcome: number
   failureClass: keyof typeof FAILURE_CLASS | null
   statusCode: number | null
   error: string | null
   /** What an HTTP target answered, as JSON. */
   response?: string | null
+}
+export interface Ended extends Judged {
+  kind: 'ended'
   /** JSON. */
   result: string | null
 }
-export interface GoesOn extends EndedAttempt {
+export interface GoesOn extends Judged {
   kind: 'goes_on'
-  outcome: number
-  failureClass: keyof typeof FAILURE_CLASS | null
-  statusCode: number | null
-  error: string | null
-  response?: string | null
+  reason?: AttemptReason | null
   counted: boolean
   nextDueAt: Instant
   /** Given: ready at once. Null: waiting until `nextDueAt`. */

@@ -13,49 +13,47 @@ const MAX_UPDATES = 100_000
 
 const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::bigint`
 const list = ({ text }: { text: string }, from: string): string =>
-  `(select coalesce(json_agg(json_build_array(${text})), '[]') from (${from}) x)`
+  `(select coalesce(json_agg(x.found), '[]') from (select json_build_array(${text}) as found ${from}) x)`
 const INSIDE = '>= to_timestamp($4::float8 / 1000)'
 const OUTSIDE = '< to_timestamp($5::float8 / 1000)'
 const OF_JOB = `c.tenant_id = $3 and c.subject = ${SUBJECT.job} and c.subject_id = $2::uuid::text`
 
+const queueOf = (row: string): string => `(select q.name from belfry.queues q where q.id = ${row}.queue_id)`
 const CHANGE = columns<JobChange>({
-  ...{
-    at: ms('x.changed_at'),
-    action: 'x.action',
-    actor: 'x.actor',
-    before: 'x.definition',
-    after: 'x.after',
-    was: 'x.was',
-  },
+  ...{ at: ms('c.changed_at'), action: 'c.action', actor: 'c.actor' },
+  before: `case when c.action = 'update' then json_build_object('schedule', c.before -> 'schedule', 'jitterMs', c.before -> 'jitterMs',
+       'maxRuns', c.before -> 'maxRuns') end`,
+  after: "case when c.action <> 'update' then c.after end",
+  was: "case when c.action <> 'update' then c.before ->> 'status' end",
 })
 const LIVE = columns<LiveRun>({
   ...{
-    nominalAt: ms('x.nominal_at'),
-    dueAt: ms('x.due_at'),
-    state: 'x.state',
-    attempt: 'x.attempt',
-    failures: 'x.failures',
+    nominalAt: ms('r.nominal_at'),
+    dueAt: ms('r.due_at'),
+    state: 'r.state',
+    attempt: 'r.attempt',
+    failures: 'r.failures',
   },
-  ...{ cause: 'x.cause', cancelRequested: 'x.cancel_requested', leasedAt: ms('x.leased_at'), queueId: 'x.queue_id' },
-  ...{ turn: 'x.turn', queue: 'x.queue' },
+  ...{ cause: 'r.cause', cancelRequested: 'r.cancel_requested', leasedAt: ms('r.leased_at'), queueId: 'r.queue_id' },
+  ...{ turn: 'r.turn', queue: queueOf('r') },
 })
-const ALIVE = columns<Facts['alive'][number]>({ nominalAt: ms('x.nominal_at'), state: 'x.state' })
+const ALIVE = columns<Facts['alive'][number]>({ nominalAt: ms('r.nominal_at'), state: 'r.state' })
 const ATTEMPT = columns<EndedAttempt>({
   ...{
-    nominalAt: ms('x.nominal_at'),
-    number: 'x.number',
-    counted: 'x.counted',
-    final: 'x.final',
-    outcome: 'x.outcome',
+    nominalAt: ms('a.nominal_at'),
+    number: 'a.number',
+    counted: 'a.counted',
+    final: 'a.final',
+    outcome: 'a.outcome',
   },
-  ...{ failureClass: 'x.failure_class', error: 'x.error', reason: 'x.reason', reasonAt: ms('x.reason_at') },
-  ...{ statusCode: 'x.status_code', holder: 'x.holder::text', dueAt: ms('x.due_at'), leasedAt: ms('x.leased_at') },
-  ...{ startedAt: ms('x.started_at'), finishedAt: ms('x.finished_at'), cause: 'x.cause', jobVersion: 'x.job_version' },
-  queue: 'x.queue',
+  ...{ failureClass: 'a.failure_class', error: 'a.error', reason: 'a.reason', reasonAt: ms('a.reason_at') },
+  ...{ statusCode: 'a.status_code', holder: 'a.holder::text', dueAt: ms('a.due_at'), leasedAt: ms('a.leased_at') },
+  ...{ startedAt: ms('a.started_at'), finishedAt: ms('a.finished_at'), cause: 'a.cause', jobVersion: 'a.job_version' },
+  queue: `case when a.number = 0 then ${queueOf('a')} end`,
 })
 const SKIP = columns<SkipFact>({
-  ...{ from: ms('x.from_nominal'), to: ms('x.to_nominal'), decidedAt: ms('x.decided_at') },
-  ...{ reason: 'x.reason', count: 'x.count', jobVersion: 'x.job_version' },
+  ...{ from: ms('s.from_nominal'), to: ms('s.to_nominal'), decidedAt: ms('s.decided_at') },
+  ...{ reason: 's.reason', count: 's.count', jobVersion: 's.job_version' },
 })
 
 type Found = Pick<Facts, 'version' | 'status' | 'isOneOff' | 'updatedAt' | 'pausedAt' | 'pauseReason' | 'updates'> &
@@ -79,48 +77,37 @@ const FOUND = columns<Found>({
     jitterMs: 't.jitter_ms',
   },
   remainingRuns: 't.remaining_runs',
-  queue: '(select q.name from belfry.queues q where q.id = t.queue_id)',
+  queue: queueOf('t'),
   changes: list(
     CHANGE,
-    `select c.changed_at, c.action, c.actor, case when c.action = 'update' then json_build_object('schedule', c.before -> 'schedule',
-       'jitterMs', c.before -> 'jitterMs', 'maxRuns', c.before -> 'maxRuns') end as definition, case when c.action <> 'update' then c.after end as after,
-       case when c.action <> 'update' then c.before ->> 'status' end as was
-     from belfry.job_changes c where ${OF_JOB} and c.changed_at ${INSIDE} and c.action <> 'trigger'
+    `from belfry.job_changes c where ${OF_JOB} and c.changed_at ${INSIDE} and c.action <> 'trigger'
      order by c.changed_at, c.written_at limit ${MAX_ROWS}`,
   ),
   before: list(
     CHANGE,
-    `select c.changed_at, c.action, c.actor, null::json as definition, c.after, c.before ->> 'status' as was from belfry.job_changes c
-     where ${OF_JOB} and c.changed_at < to_timestamp($4::float8 / 1000) and c.changed_at >= to_timestamp($7::float8 / 1000)
+    `from belfry.job_changes c where ${OF_JOB} and c.changed_at < to_timestamp($4::float8 / 1000) and c.changed_at >= to_timestamp($7::float8 / 1000)
        and c.action in ('pause', 'resume', 'cancel')
      order by c.changed_at desc, c.written_at desc limit 1`,
   ),
   updates: `(select count(*)::int from (select from belfry.job_changes c where ${OF_JOB} and c.changed_at ${INSIDE} and c.action = 'update' limit ${MAX_UPDATES}) u)`,
   live: list(
     LIVE,
-    `select r.nominal_at, r.due_at, r.state, r.attempt, r.failures, r.cause, r.cancel_requested, r.leased_at, r.queue_id, r.turn,
-       (select q.name from belfry.queues q where q.id = r.queue_id) as queue
-     from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at ${INSIDE} and r.nominal_at ${OUTSIDE}
+    `from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at ${INSIDE} and r.nominal_at ${OUTSIDE}
      order by r.nominal_at limit ${MAX_ROWS}`,
   ),
   alive: list(
     ALIVE,
-    `select r.nominal_at, r.state from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked}
-     order by r.nominal_at limit ${MAX_ALIVE}`,
+    `from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked} order by r.nominal_at limit ${MAX_ALIVE}`,
   ),
   attempts: list(
     ATTEMPT,
-    `select a.nominal_at, a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.reason, a.reason_at, a.status_code, a.holder, a.due_at,
-       a.leased_at, a.started_at, a.finished_at, a.cause, a.job_version,
-       case when a.number = 0 then (select q.name from belfry.queues q where q.id = a.queue_id) end as queue
-     from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at ${INSIDE} and a.nominal_at ${OUTSIDE}
+    `from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at ${INSIDE} and a.nominal_at ${OUTSIDE}
        and a.finished_at >= to_timestamp(case when (select job.one_off from job) then $7::float8 else $6::float8 end / 1000)
      order by a.nominal_at, a.finished_at, a.number limit ${MAX_ATTEMPTS}`,
   ),
   skips: list(
     SKIP,
-    `select s.from_nominal, s.to_nominal, s.decided_at, s.reason, s.count, s.job_version from belfry.skips s
-     where s.shard = $1 and s.job_id = $2 and s.from_nominal ${OUTSIDE} and s.to_nominal > to_timestamp($4::float8 / 1000)
+    `from belfry.skips s where s.shard = $1 and s.job_id = $2 and s.from_nominal ${OUTSIDE} and s.to_nominal > to_timestamp($4::float8 / 1000)
        and s.decided_at >= to_timestamp($8::float8 / 1000)
      order by s.from_nominal, s.decided_at limit ${MAX_ROWS}`,
   ),
