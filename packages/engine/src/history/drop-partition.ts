@@ -6,17 +6,18 @@ import { inShortTransaction, isBusy, isGone, withConnection } from './short-tran
 
 export type Rescue = (client: pg.Client) => Promise<'go_on' | 'keep'>
 
-/** From the detachment to the commit everybody waits; a rescue that turns out to be long is given up. */
+/** From the detachment to the commit every other transaction waits; a rescue that turns out to be long is given up. */
 const STATEMENT_TIMEOUT_MS = 1_000
 
 class Kept extends Error {}
 
 /**
- * Detaches a day and drops it, in one transaction. Detaching locks the parent against everybody (the concurrent form does
- * not exist on Citus), so it may wait for the lock timeout and no longer: whoever comes meanwhile queues behind it. A reader
- * of the day itself is met before that, by a lock that does not wait at all, so nobody else notices the try.
+ * Detaches a day and drops it, in one transaction. Detaching locks the parent against every other transaction, which the
+ * concurrent form would not, but that form works in no transaction. So it may wait for the lock timeout and no longer:
+ * the statements that come meanwhile queue behind it. Before that, a lock that does not wait at all meets readers of the
+ * day itself, so such a try delays no other statement.
  *
- * `rescue` is called between the two, while the day belongs to nobody else: it may take out what must stay, or keep the day.
+ * `rescue` is called between the two, while no other transaction has the day: it may take out what must stay, or keep the day.
  */
 export async function dropPartition(
   db: Database,

@@ -1,9 +1,6 @@
 import { boundsOf, type Partition, type PartitionedTable, partitionName } from './partition.ts'
 
-/**
- * Statements whose tables are named at run time, so they cannot be prepared. Each is a query string of its own, as Citus
- * wants it, and every name is quoted, since a schema may be called anything.
- */
+/** Statements whose tables are named at run time, so they cannot be prepared. Every name is quoted: a schema may be called anything. */
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 

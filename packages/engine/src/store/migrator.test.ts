@@ -85,12 +85,20 @@ test('many nodes that start at once on an empty schema apply every migration onc
 
 test('a migration that fails leaves nothing of itself, says where it failed, and can be repaired', async () => {
   const t = await setup()
-  const broken = parseMigration('0002_two.sql', 'create table second (a int);\ninsert into nowhere values (1);')
-  await expect(t.run([one, broken])).rejects.toMatchObject({
-    code: 'migration_failed',
-    message: expect.stringMatching(/0002_two.*nowhere.*insert into nowhere/),
-  })
-  expect(await t.tables()).toEqual(['first', 'migrations'])
+  const refused = async (end: string, why: RegExp) => {
+    const broken = parseMigration('0002_two.sql', `create table second (a int primary key);\n${end}\nselect 1;`)
+    await expect(t.run([one, broken])).rejects.toMatchObject({
+      code: 'migration_failed',
+      message: expect.stringMatching(why),
+    })
+    expect(await t.tables()).toEqual(['first', 'migrations'])
+  }
+  await refused(
+    'insert into nowhere values (1);',
+    /0002_two.*"nowhere" does not exist \(at line 2: insert into nowhere/,
+  )
+  await refused('insert into second values (1; 2);', /0002_two.*syntax error.* \(at line 2: insert into second/)
+  await refused('insert into second values (1), (1);', /0002_two.*duplicate key.*"second_pkey"$/)
   expect((await t.run([one, two])).applied).toEqual([2])
 })
 

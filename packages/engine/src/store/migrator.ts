@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { BelfryError } from '../errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { loadMigrations, type Migration, migrationLabel } from './migrations.ts'
-import { splitStatements } from './split-statements.ts'
 
 export { loadMigrations, type Migration } from './migrations.ts'
 
@@ -68,11 +67,9 @@ async function applyOnce(
   check(found, migrations, options)
   if (found.some(({ number }) => number === migration.number)) return false
 
-  for (const statement of splitStatements(migration.sql)) {
-    await client.query(statement).catch((cause: unknown) => {
-      throw failed(migration, statement, cause)
-    })
-  }
+  await client.query(migration.sql).catch((cause: unknown) => {
+    throw failed(migration, cause)
+  })
   const { number, name, breaking, checksum } = migration
   await client.query('insert into migrations (number, name, breaking, checksum) values ($1, $2, $3, $4)', [
     number,
@@ -149,14 +146,16 @@ function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-function failed(migration: Migration, statement: string, cause: unknown): BelfryError {
+function failed(migration: Migration, cause: unknown): BelfryError {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  const where = statement.replaceAll(/\s+/g, ' ').slice(0, 120)
-  return new BelfryError(
-    'migration_failed',
-    `migration ${migrationLabel(migration)} failed: ${reason} (at: ${where})`,
-    {
-      cause,
-    },
-  )
+  const message = `migration ${migrationLabel(migration)} failed: ${reason}${whereIn(migration.sql, cause)}`
+  return new BelfryError('migration_failed', message, { cause })
+}
+
+/** The line that PostgreSQL points to. It points to none if the data was in the way: then its message names the table. */
+function whereIn(sql: string, cause: unknown): string {
+  const position = Number((cause as { position?: string } | null)?.position ?? 0)
+  if (position === 0) return ''
+  const number = sql.slice(0, position - 1).split('\n').length
+  return ` (at line ${number}: ${sql.split('\n')[number - 1]?.trim().slice(0, 120)})`
 }
