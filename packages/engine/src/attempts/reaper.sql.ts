@@ -2,69 +2,51 @@ import type { Definition } from '../job/definition.ts'
 import { retryDecision } from '../job/retry.ts'
 import { CAUSE, type FailureClass, isOnce, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
+import { LEASED_RUN, type LeasedRun } from '../leases/lease-row.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Finish } from './finish.sql.ts'
 import type { Finisher } from './finisher.ts'
 
-const EXPIRED = statement(
+interface Expired extends LeasedRun {
+  cancelRequested: boolean
+  priority: number
+}
+const EXPIRED = columns<Expired>({ ...LEASED_RUN, cancelRequested: 'r.cancel_requested', priority: 'r.priority' })
+const FIND = statement(
   'expired_leases',
-  `select r.shard, r.job_id, r.nominal_at, r.attempt, r.holder, r.job_version, r.failures, r.lease_until, r.deadline, r.cancel_requested, r.delivery,
-     r.one_off, r.priority, r.queue_id, r.cause, r.limit_key
+  `select ${EXPIRED.text}
    from belfry.runs r
    where r.state = ${RUN_STATE.leased} and r.lease_until <= to_timestamp($2::float8 / 1000) and r.shard = any($1::smallint[])
    order by r.lease_until limit $3`,
 )
 
-type Row = [
-  number,
-  string,
-  Instant,
-  number,
-  string,
-  number,
-  number,
-  Instant,
-  Instant,
-  boolean,
-  number,
-  boolean,
-  number,
-  number,
-  number,
-  string | null,
-]
-
 const MAX_BATCH = 2_000
 /** For one call: the rest is for the next pulse. */
 const MAX_BATCHES = 10
+
+interface ReaperDeps {
+  db: Database
+  finisher: Finisher
+  definitions: Definitions
+  turns: Turns
+  wakeups: Wakeups
+  random: Random
+}
 
 /**
  * The only closer by time. It compares with the database's own clock, closes nothing while there is grace after an outage,
  * and names the expiry that it saw, so that a lease renewed meanwhile stays live.
  */
 export class Reaper {
-  readonly #deps: {
-    db: Database
-    finisher: Finisher
-    definitions: Definitions
-    turns: Turns
-    wakeups: Wakeups
-    random: Random
-  }
+  readonly #deps: ReaperDeps
 
-  constructor(deps: {
-    db: Database
-    finisher: Finisher
-    definitions: Definitions
-    turns: Turns
-    wakeups: Wakeups
-    random: Random
-  }) {
+  constructor(deps: ReaperDeps) {
     this.#deps = deps
   }
 
@@ -74,7 +56,7 @@ export class Reaper {
     for (let i = 0; i < MAX_BATCHES; i++) {
       const { found, ended } = await this.#reapBatch(shards, databaseNow)
       closed += ended
-      // What could not be closed is somebody else's, or locked: it must not keep this going.
+      // What could not be closed was renewed, or is locked: it must not keep this going.
       if (found < MAX_BATCH || ended === 0) break
     }
     return closed
@@ -82,18 +64,17 @@ export class Reaper {
 
   async #reapBatch(shards: readonly number[], databaseNow: Instant): Promise<{ found: number; ended: number }> {
     const { db, definitions, finisher, wakeups } = this.#deps
-    const rows = await db.query<Row>(EXPIRED, [shards, databaseNow, MAX_BATCH])
+    const rows = await db.query<RowOf<Expired>>(FIND, [shards, databaseNow, MAX_BATCH])
     if (rows.length === 0) return { found: 0, ended: 0 }
-    const known = await definitions.of(
-      rows.map((row) => ({ shard: row[0], jobId: row[1], jobVersion: row[5], oneOff: row[11] })),
-    )
+    const leases = rows.map((row) => EXPIRED.read(row))
+    const known = await definitions.of(leases)
     const outcomes = await Promise.all(
-      rows.map(async (row) => {
-        const finish = this.#judge(row, known.get(row[1]), databaseNow)
+      leases.map(async (lease) => {
+        const finish = this.#judge(lease, known.get(lease.jobId), databaseNow)
         if ((await finisher.finished(finish)) !== 'ok') return 0
         if (finish.kind === 'goes_on') {
-          if (finish.turn === null) wakeups.waiting(row[0], finish.nextDueAt)
-          else wakeups.ready({ queueId: row[13], priority: row[12], delivery: row[10], turn: finish.turn })
+          if (finish.turn === null) wakeups.waiting(lease.shard, finish.nextDueAt)
+          else wakeups.ready({ ...lease, turn: finish.turn })
         }
         return 1
       }),
@@ -101,25 +82,8 @@ export class Reaper {
     return { found: rows.length, ended: outcomes.reduce<number>((sum, one) => sum + one, 0) }
   }
 
-  #judge(row: Row, definitionJson: string | undefined, now: Instant): Finish {
-    const [
-      shard,
-      jobId,
-      nominalAt,
-      attempt,
-      holder,
-      ,
-      failures,
-      leaseUntil,
-      deadline,
-      cancelRequested,
-      delivery,
-      ,
-      priority,
-      queueId,
-      cause,
-      limitKey,
-    ] = row
+  #judge(lease: Expired, definitionJson: string | undefined, now: Instant): Finish {
+    const { shard, jobId, nominalAt, attempt, holder, queueId, limitKey, leaseUntil, failures, priority } = lease
     const common = {
       fence: { shard, jobId, nominalAt, attempt, holder, queueId, limitKey, definition: definitionJson ?? null },
       startedAt: null,
@@ -127,7 +91,7 @@ export class Reaper {
       leaseUntil,
       statusCode: null,
     } as const
-    if (cancelRequested) {
+    if (lease.cancelRequested) {
       return {
         ...common,
         kind: 'ended',
@@ -137,12 +101,13 @@ export class Reaper {
         result: null,
       }
     }
-    const timedOut = leaseUntil >= deadline
+    const timedOut = leaseUntil >= lease.deadline
     const failureClass: FailureClass = timedOut ? 'timeout' : 'lease_expired'
     const error = timedOut ? 'the attempt took longer than its timeout' : 'the worker did not renew its lease'
-    if (isOnce(delivery)) return { ...common, kind: 'ended', outcome: OUTCOME.lost, failureClass, error, result: null }
+    if (isOnce(lease.delivery))
+      return { ...common, kind: 'ended', outcome: OUTCOME.lost, failureClass, error, result: null }
     const definition = definitionJson === undefined ? undefined : (JSON.parse(definitionJson) as Definition)
-    const agesFrom = cause === CAUSE.backfill ? now : nominalAt
+    const agesFrom = lease.cause === CAUSE.backfill ? now : nominalAt
     const decision = retryDecision(definition?.retry, { failures: failures + 1, agesFrom, now }, this.#deps.random)
     if (!decision.retry) return { ...common, kind: 'ended', outcome: OUTCOME.failed, failureClass, error, result: null }
     // A worker that died says nothing about the work: the run is ready at once, without backoff.

@@ -1,28 +1,24 @@
-import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
+import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Lease } from './lease.ts'
+import { HELD_TO_PERFORM, type HeldRow, leaseOf } from './lease-row.ts'
 
 const TERMINATE = statement(
   'terminate_backend',
   `select pg_terminate_backend(a.pid) from pg_stat_activity a where a.pid = $1 and a.application_name = 'belfry'`,
 )
-const COLUMNS = `select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.queue_id, r.job_version, r.failures, r.leased_at, r.lease_until, r.deadline, r.delivery,
-     r.one_off, (select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id),
-     (select p.payload from belfry.run_payloads p where r.cause = ${CAUSE.trigger} and p.shard = r.shard and p.job_id = r.job_id and p.nominal_at = r.nominal_at), r.cause, r.limit_key`
 const LEASES_OF = statement(
   'leases_of_holder',
-  `${COLUMNS}
-   from belfry.runs r where r.state = ${RUN_STATE.leased} and r.holder = $1`,
+  `select ${HELD_TO_PERFORM} from belfry.runs r where r.state = ${RUN_STATE.leased} and r.holder = $1`,
 )
 /** The same for holders of remote calls, which have an index. The state is not asked for: what has a holder is leased. */
 const REMOTE_LEASES_OF = statement(
   'leases_of_remote_holders',
-  `${COLUMNS}, r.holder
-   from unnest($1::bigint[]) as u (holder) join belfry.runs r on r.holder = u.holder and r.holder < 0`,
+  `select ${HELD_TO_PERFORM} from unnest($1::bigint[]) as u (holder) join belfry.runs r on r.holder = u.holder and r.holder < 0`,
 )
 const REPEATED = statement(
   'holders_with_leases',
@@ -30,26 +26,6 @@ const REPEATED = statement(
      select from belfry.runs r
      where r.holder = u.holder and r.holder < 0 and r.leased_at is distinct from to_timestamp($2::float8 / 1000) limit 1) held`,
 )
-
-type Row = [
-  number,
-  string,
-  Instant,
-  number,
-  number,
-  number,
-  number,
-  number,
-  Instant,
-  Instant,
-  Instant,
-  number,
-  boolean,
-  string | null,
-  string | null,
-  number,
-  string | null,
-]
 
 const LOOK_AGAIN_MS = 100
 
@@ -67,7 +43,7 @@ export function recoverLeases(
   signal: AbortSignal,
 ): Promise<Lease[]> {
   return whenGone(deps, lost.backendPid, signal, async () =>
-    (await deps.db.query<Row>(LEASES_OF, [lost.holder])).map((row) => leaseOf(row, lost.holder)),
+    (await deps.db.query<HeldRow>(LEASES_OF, [lost.holder])).map(leaseOf),
   )
 }
 
@@ -82,8 +58,7 @@ export function recoverRemoteLeases(
 
 /** What these remote calls hold. */
 export async function leasesOfCalls(db: Queryable, holders: readonly string[]): Promise<Lease[]> {
-  const rows = await db.query<[...Row, string]>(REMOTE_LEASES_OF, [holders])
-  return rows.map((row) => leaseOf(row.slice(0, -1) as Row, row.at(-1) as string))
+  return (await db.query<HeldRow>(REMOTE_LEASES_OF, [holders])).map(leaseOf)
 }
 
 /** Those of these remote calls that hold something; what was leased at that very instant does not count. */
@@ -112,24 +87,3 @@ async function whenGone(
   }
   return []
 }
-
-const leaseOf = (row: Row, holder: string): Lease => ({
-  shard: row[0],
-  jobId: row[1],
-  nominalAt: row[2],
-  attempt: row[3],
-  holder,
-  tenantId: row[4],
-  queueId: row[5],
-  jobVersion: row[6],
-  failures: row[7],
-  leasedAt: row[8],
-  leaseUntil: row[9],
-  deadline: row[10],
-  atMostOnce: isOnce(row[11]),
-  oneOff: row[12],
-  definition: row[13],
-  ownPayload: row[14],
-  isBackfill: row[15] === CAUSE.backfill,
-  limitKey: row[16],
-})

@@ -12,18 +12,18 @@ type Texts<Named extends object> = { readonly [Name in keyof Named]: string }
 export class Columns<Named extends object> {
   /** The list of a select. */
   readonly text: string
+  readonly #names: readonly string[]
   readonly #places: { readonly [Name in keyof Named]: number }
 
   constructor(texts: Texts<Named>) {
     this.text = Object.values(texts).join(', ')
-    this.#places = Object.fromEntries(Object.keys(texts).map((name, place) => [name, place])) as never
+    this.#names = Object.keys(texts)
+    this.#places = Object.fromEntries(this.#names.map((name, place) => [name, place])) as never
   }
 
   /** The list of a select that gives some of the columns, and null for the others: for another part of a union. */
   textOf(some: Partial<Texts<Named>>): string {
-    return Object.keys(this.#places)
-      .map((name) => some[name as keyof Named] ?? 'null')
-      .join(', ')
+    return this.#names.map((name) => some[name as keyof Named] ?? 'null').join(', ')
   }
 
   get<Name extends keyof Named>(row: RowOf<Named>, name: Name): Named[Name] {
@@ -32,9 +32,12 @@ export class Columns<Named extends object> {
 
   /** All of them, for rows that are few. */
   read(row: RowOf<Named>): Named {
-    return Object.fromEntries(
-      Object.entries<number>(this.#places as Record<string, number>).map(([name, place]) => [name, row[place]]),
-    ) as Named
+    return Object.fromEntries(this.#names.map((name, place) => [name, row[place]])) as Named
+  }
+
+  /** What the statement answers behind them. */
+  behind(row: RowOf<Named>): readonly unknown[] {
+    return row.slice(this.#names.length)
   }
 }
 
