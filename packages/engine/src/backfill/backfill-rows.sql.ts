@@ -1,12 +1,33 @@
 import { shardOfJob } from '../job/ids.ts'
-import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { AFTER_ALL, limitOf, type Page, type PageRequest, readCursor, UUID, writeCursor } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
-import { type Backfill, type BackfillView, backfillView } from './backfill.ts'
+import { type Backfill, type BackfillCounts, type BackfillView, backfillView } from './backfill.ts'
 
-const COLUMNS = `b.id, b.job_id, b.tenant_id, b.status, b.from_nominal, b.to_nominal, b.position_at, b.schedule_id, b.concurrency, b.created_at, b.created_by,
-  b.ended_at, b.total, b.created, b.left_out, b.succeeded, b.failed, b.canceled`
+type Columns = Omit<Backfill, 'shard' | 'counts'> & BackfillCounts
+type Row = RowOf<Columns>
+
+const COLUMNS = columns<Columns>({
+  id: 'b.id',
+  jobId: 'b.job_id',
+  tenantId: 'b.tenant_id',
+  status: 'b.status',
+  from: 'b.from_nominal',
+  to: 'b.to_nominal',
+  position: 'b.position_at',
+  scheduleId: 'b.schedule_id',
+  concurrency: 'b.concurrency',
+  createdAt: 'b.created_at',
+  createdBy: 'b.created_by',
+  endedAt: 'b.ended_at',
+  total: 'b.total',
+  created: 'b.created',
+  leftOut: 'b.left_out',
+  succeeded: 'b.succeeded',
+  failed: 'b.failed',
+  canceled: 'b.canceled',
+})
 
 const PUT = statement(
   'put_backfill',
@@ -16,21 +37,21 @@ const PUT = statement(
 )
 const GET = statement(
   'get_backfill',
-  `select ${COLUMNS} from belfry.backfills b where b.shard = $1 and b.id = $2 and ($3::int is null or b.tenant_id = $3)`,
+  `select ${COLUMNS.text} from belfry.backfills b where b.shard = $1 and b.id = $2 and ($3::int is null or b.tenant_id = $3)`,
 )
 const LIST = statement(
   'list_backfills_of_job',
-  `select ${COLUMNS} from belfry.backfills b
+  `select ${COLUMNS.text} from belfry.backfills b
    where b.shard = $1 and b.job_id = $2 and b.tenant_id > 0 and ($3::int is null or b.tenant_id = $3) and b.id < $4
    order by b.id desc limit $5`,
 )
 const LOCK = statement(
   'lock_backfill',
-  `select ${COLUMNS} from belfry.backfills b where b.shard = $1 and b.id = $2 for update`,
+  `select ${COLUMNS.text} from belfry.backfills b where b.shard = $1 and b.id = $2 for update`,
 )
 const LOCK_OPEN = statement(
   'lock_open_backfills',
-  `select ${COLUMNS} from belfry.backfills b where b.shard = $1 and b.job_id = $2 and b.ended_at is null order by b.id limit $3 for update`,
+  `select ${COLUMNS.text} from belfry.backfills b where b.shard = $1 and b.job_id = $2 and b.ended_at is null order by b.id limit $3 for update`,
 )
 const WRITE = statement(
   'write_backfill',
@@ -39,36 +60,12 @@ const WRITE = statement(
    where b.shard = $1 and b.id = $2`,
 )
 
-type Row = [
-  ...[id: string, jobId: string, tenantId: number, status: number, from: Instant, to: Instant, position: Instant],
-  ...[scheduleId: string, concurrency: number, createdAt: Instant, createdBy: string, endedAt: Instant | null],
-  ...[total: number, created: number, leftOut: number, succeeded: number, failed: number, canceled: number],
-]
-
 function backfillOf(row: Row): Backfill {
-  const [id, jobId, tenantId, status, from, to, position, scheduleId, concurrency, createdAt, createdBy, endedAt] = row
+  const { total, created, leftOut, succeeded, failed, canceled, ...backfill } = COLUMNS.read(row)
   return {
-    shard: shardOfJob(id),
-    id,
-    jobId,
-    tenantId,
-    status,
-    from,
-    to,
-    position,
-    scheduleId,
-    concurrency,
-    createdAt,
-    createdBy,
-    endedAt,
-    counts: {
-      total: row[12],
-      created: row[13],
-      leftOut: row[14],
-      succeeded: row[15],
-      failed: row[16],
-      canceled: row[17],
-    },
+    shard: shardOfJob(backfill.id),
+    ...backfill,
+    counts: { total, created, leftOut, succeeded, failed, canceled },
   }
 }
 

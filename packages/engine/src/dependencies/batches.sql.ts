@@ -1,6 +1,7 @@
 import { isJobId, shardOfJob } from '../job/ids.ts'
 import { OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -13,7 +14,7 @@ const INSERT = statement(
   `insert into belfry.batches (created_at, id, on_finish, tenant_id, total, shard, name, created_by)
    values (to_timestamp($1::float8 / 1000), $2, $3, $4, $5, $6, $7, $8)`,
 )
-/** Counts what has ended (or, with negative numbers, was opened again). Whoever waits for the batch is told when nothing is open. */
+/** Counts what has ended (or, with negative numbers, was opened again). The jobs that wait for the batch are told when nothing is open. */
 const COUNT = statement(
   'count_in_batches',
   `with u as (
@@ -32,11 +33,29 @@ const COUNT = statement(
      ${tellDependents('counted', { number: '0', outcome: OUTCOME.succeeded })} returning 1
    ) select count(*)::int from told`,
 )
-const GET = statement(
-  'get_batch',
-  `select b.tenant_id, b.name, b.total, b.succeeded, b.failed, b.canceled, b.skipped, b.on_finish, b.created_at, b.finished_at, b.created_by
-   from belfry.batches b where b.shard = $1 and b.id = $2`,
-)
+interface Batch extends Counts {
+  tenantId: number
+  name: string | null
+  total: number
+  onFinishJobId: string | null
+  createdAt: Instant
+  createdBy: string | null
+  finishedAt: Instant | null
+}
+const BATCH = columns<Batch>({
+  tenantId: 'b.tenant_id',
+  name: 'b.name',
+  total: 'b.total',
+  succeeded: 'b.succeeded',
+  failed: 'b.failed',
+  canceled: 'b.canceled',
+  skipped: 'b.skipped',
+  onFinishJobId: 'b.on_finish',
+  createdAt: 'b.created_at',
+  createdBy: 'b.created_by',
+  finishedAt: 'b.finished_at',
+})
+const GET = statement('get_batch', `select ${BATCH.text} from belfry.batches b where b.shard = $1 and b.id = $2`)
 /** The batches that these one-offs were made in, or run at the end of. */
 const OF_JOBS = statement(
   'batches_of_jobs',
@@ -100,7 +119,7 @@ export function countOf(outcome: number): keyof Counts {
   return outcome === OUTCOME.skipped ? 'skipped' : 'failed'
 }
 
-/** Answers how many of the batches have nothing open any more and somebody who waits for that. */
+/** Answers how many of the batches have nothing open any more and a job that waits for that. */
 export async function countInBatches(
   tx: Queryable,
   counts: ReadonlyMap<string, Counts>,
@@ -136,21 +155,18 @@ export interface BatchView extends Counts {
   finishedAt: Date | null
 }
 
-type Row = [
-  ...[tenantId: number, name: string | null, total: number, succeeded: number, failed: number, canceled: number],
-  ...[skipped: number, onFinish: string | null, createdAt: Instant, finishedAt: Instant | null, by: string | null],
-]
-
 /** Null: there is no such batch, or it is another tenant's. */
 export async function getBatch(db: Queryable, tenantId: number | null, id: string): Promise<BatchView | null> {
   if (!isJobId(id)) return null
-  const [row] = await db.query<Row>(GET, [shardOfJob(id), id])
-  if (row === undefined || (tenantId !== null && row[0] !== tenantId)) return null
-  const [, name, total, succeeded, failed, canceled, skipped, onFinishJobId, createdAt, finishedAt, createdBy] = row
+  const [row] = await db.query<RowOf<Batch>>(GET, [shardOfJob(id), id])
+  if (row === undefined) return null
+  const { tenantId: owner, createdAt, finishedAt, ...batch } = BATCH.read(row)
+  if (tenantId !== null && owner !== tenantId) return null
+  const { total, succeeded, failed, canceled, skipped } = batch
   const ended = succeeded + failed + canceled + skipped
   return {
     batchId: id,
-    ...{ name, total, succeeded, failed, canceled, skipped, onFinishJobId, createdBy },
+    ...batch,
     open: total - ended,
     progress: total === 0 ? 1 : Math.floor((ended / total) * 10_000) / 10_000,
     createdAt: new Date(createdAt),

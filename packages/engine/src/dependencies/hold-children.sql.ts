@@ -2,12 +2,12 @@ import { CHILD_KIND } from '../job/after.ts'
 import { shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Charged } from '../ready/turn.ts'
-import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { EDGE_STATE, type Edge } from './edges.sql.ts'
 
-/** A run that waits, and that this transaction holds: nobody else moves it until the commit. */
+/** A run that waits, and that this transaction holds: no other moves it until the commit. */
 export interface HeldChild extends Charged {
   place: string
   delivery: number
@@ -16,17 +16,42 @@ export interface HeldChild extends Charged {
 /** While a run waits for others it has no turn: what stands in its place is the fairness key that it will be charged to. */
 export const keptFairness = (turn: number): number | null => (turn === 0 ? null : turn)
 
-/** An edge, where it lies, and its child if that is a run that still waits and that nobody else holds. */
+/** An edge, where it lies, and its child if that is a run that still waits and that no other transaction holds. */
 export interface HeldEdge extends Edge {
   place: string
   held: HeldChild | null
 }
 
-/** In the order of children, which is the order in which they are taken; what others hold is passed over. */
+interface Open extends Edge {
+  place: string
+  /** Null: there is no child to hold, or another transaction holds it. */
+  childPlace: string | null
+  queueId: number
+  tenantId: number
+  priority: number
+  kept: number
+  delivery: number
+}
+const OPEN = columns<Open>({
+  parent: 'e.parent',
+  child: 'e.child',
+  kind: 'e.kind',
+  childNominal: 'e.child_nominal',
+  wanted: 'e.wanted',
+  onFailure: 'e.on_failure',
+  place: 'e.ctid',
+  childPlace: 'r.ctid',
+  queueId: 'r.queue_id',
+  tenantId: 'r.tenant_id',
+  priority: 'r.priority',
+  kept: 'r.turn::float8',
+  delivery: 'r.delivery',
+})
+
+/** In the order of children, which is the order in which they are taken; what other transactions hold is passed over. */
 const HOLD = statement(
   'hold_children',
-  `select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure, e.ctid, r.ctid, r.queue_id, r.tenant_id, r.priority,
-     r.turn::float8, r.delivery
+  `select ${OPEN.text}
    from (
      select e.* from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
        select e.ctid, e.parent, e.child, e.child_shard, e.kind, e.child_nominal, e.wanted, e.on_failure from belfry.edges e
@@ -40,22 +65,12 @@ const HOLD = statement(
    ) r on true`,
 )
 
-type Row = [
-  ...[parent: string, child: string, kind: number, childNominal: Instant | null, wanted: number, onFailure: number],
-  ...[place: string, childPlace: string | null, queueId: number, tenantId: number, priority: number],
-  ...[kept: number, delivery: number],
-]
-
 /** The open edges of these jobs, with the runs that wait at their ends. */
 export async function holdChildren(tx: Queryable, parents: readonly string[], limit: number): Promise<HeldEdge[]> {
-  const rows = await tx.query<Row>(HOLD, [parents.map(shardOfJob), parents, limit])
+  const rows = await tx.query<RowOf<Open>>(HOLD, [parents.map(shardOfJob), parents, limit])
   return rows.map((row) => {
-    const [parent, child, kind, childNominal, wanted, onFailure, place, childPlace, queueId, tenantId, priority] = row
-    const [kept, delivery] = [row[11], row[12]]
-    const held =
-      childPlace === null
-        ? null
-        : { place: childPlace, queueId, tenantId, priority, fairnessKey: keptFairness(kept), delivery }
-    return { parent, child, kind, childNominal, wanted, onFailure, place, held }
+    const { childPlace, queueId, tenantId, priority, kept, delivery, ...edge } = OPEN.read(row)
+    const charged = { queueId, tenantId, priority, fairnessKey: keptFairness(kept) }
+    return { ...edge, held: childPlace === null ? null : { place: childPlace, delivery, ...charged } }
   })
 }

@@ -18,15 +18,15 @@ const TIMES = 5
 
 /** The times are those of the schedule that it is promoted by, whatever its calendars have become since. */
 export async function describeJob(row: JobRow, deps: DescribeDeps): Promise<Description> {
-  const definition = JSON.parse(row[10]) as Partial<Definition>
+  const definition = JSON.parse(row.definition) as Partial<Definition>
   const { schedule, when: words, maxRuns = null } = definition
-  if (definition.after !== undefined) return describeAfter(definition.after, row[4] ? 'immediate' : 'recurring')
+  if (definition.after !== undefined) return describeAfter(definition.after, row.isOneOff ? 'immediate' : 'recurring')
   if (schedule !== undefined) return describeRecurring(schedule, maxRuns, await timesOf(row, deps))
-  return describeOnce(onceAtOf(row, definition), words?.timezone ?? 'UTC', row[12] === null ? 'over' : 'to come')
+  return describeOnce(onceAtOf(row, definition), words?.timezone ?? 'UTC', row.timerDueAt === null ? 'over' : 'to come')
 }
 
 async function timesOf(row: JobRow, { clock, schedules }: DescribeDeps): Promise<FireTimeText[]> {
-  const [jobId, nominalAt, dueAt, scheduleId, remainingRuns] = [row[0], row[11], row[12], row[22], row[23]]
+  const { jobId, timerNominalAt: nominalAt, timerDueAt: dueAt, scheduleId, remainingRuns } = row
   if (scheduleId === null) return []
   await schedules.load([{ shard: shardOfJob(jobId), scheduleId }])
   const known = schedules.get(scheduleId)

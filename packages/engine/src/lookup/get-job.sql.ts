@@ -1,9 +1,10 @@
 import { createdAtOf, isJobId, shardOfJob } from '../job/ids.ts'
 import { DAY_MS } from '../schedule/duration.ts'
+import type { RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type DescribeDeps, type DescribedJob, describeJob } from './describe-job.ts'
-import { JOB_COLUMNS, jobPlaces } from './job-places.sql.ts'
+import { JOB, jobPlaces } from './job-places.sql.ts'
 import { type JobRow, type JobView, jobViewOf } from './job-view.ts'
 
 /**
@@ -12,7 +13,7 @@ import { type JobRow, type JobView, jobViewOf } from './job-view.ts'
  */
 const GET = statement(
   'get_job',
-  `select ${JOB_COLUMNS}
+  `select ${JOB.text}
    from (select) one ${jobPlaces('$1::smallint', '$2::uuid', 'to_timestamp($3::float8 / 1000)')}
    where j.id is not null or s.job_id is not null`,
 )
@@ -36,6 +37,8 @@ export async function getDescribedJob(
 
 async function getJobRow(db: Queryable, tenantId: number | null, jobId: string): Promise<JobRow | null> {
   if (!isJobId(jobId)) return null
-  const [row] = await db.query<JobRow>(GET, [shardOfJob(jobId), jobId, createdAtOf(jobId) - DAY_MS])
-  return row === undefined || (tenantId !== null && row[1] !== tenantId) ? null : row
+  const [row] = await db.query<RowOf<JobRow>>(GET, [shardOfJob(jobId), jobId, createdAtOf(jobId) - DAY_MS])
+  if (row === undefined) return null
+  const job = JOB.read(row)
+  return tenantId === null || job.tenantId === tenantId ? job : null
 }

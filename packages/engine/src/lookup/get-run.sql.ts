@@ -3,6 +3,7 @@ import { createdAtOf, parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
+import { columns } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { dateOf } from './job-view.ts'
@@ -18,6 +19,90 @@ import {
 
 const MAX_ATTEMPTS = 1_000
 
+/** Where the run is; nothing but nulls if it is over. */
+interface Place {
+  tenantId: number | null
+  tenant: string | null
+  queue: string | null
+  state: number | null
+  isDead: boolean | null
+  dueAt: Instant | null
+  attempt: number | null
+  failures: number | null
+  cause: number | null
+  jobVersion: number | null
+  cancelRequested: boolean | null
+  leaseUntil: Instant | null
+  failureClass: number | null
+  error: string | null
+  progress: string | null
+  blockedBy: Instant | null
+}
+const PLACE = columns<Place>({
+  tenantId: 'p.tenant_id',
+  tenant: '(select n.name from belfry.tenants n where n.id = p.tenant_id)',
+  queue: '(select q.name from belfry.queues q where q.id = p.queue_id)',
+  state: 'p.state',
+  isDead: 'p.is_dead',
+  dueAt: 'p.due_at',
+  attempt: 'p.attempt',
+  failures: 'p.failures',
+  cause: 'p.cause',
+  jobVersion: 'p.job_version',
+  cancelRequested: 'p.cancel_requested',
+  leaseUntil: 'p.lease_until',
+  failureClass: 'p.failure_class',
+  error: 'p.error',
+  progress: `case when p.state is not null then (
+       select c.progress from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000)) end`,
+  blockedBy: `case when p.state = ${RUN_STATE.blocked} then (
+       select r.nominal_at from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked} order by r.nominal_at limit 1) end`,
+})
+
+/** An attempt that has ended. */
+interface Ended {
+  number: number
+  counted: boolean
+  final: boolean
+  outcome: number
+  failureClass: number | null
+  error: string | null
+  statusCode: number | null
+  holder: string | null
+  leasedAt: Instant | null
+  startedAt: Instant | null
+  finishedAt: Instant
+  result: string | null
+  tenantId: number
+  tenant: string | null
+  queue: string | null
+  dueAt: Instant
+  cause: number
+  jobVersion: number
+  response: string | null
+}
+const ENDED = columns<Ended>({
+  number: 'a.number',
+  counted: 'a.counted',
+  final: 'a.final',
+  outcome: 'a.outcome',
+  failureClass: 'a.failure_class',
+  error: 'a.error',
+  statusCode: 'a.status_code',
+  holder: 'a.holder',
+  leasedAt: 'a.leased_at',
+  startedAt: 'a.started_at',
+  finishedAt: 'a.finished_at',
+  result: 'a.result',
+  tenantId: 'a.tenant_id',
+  tenant: '(select n.name from belfry.tenants n where n.id = a.tenant_id)',
+  queue: '(select q.name from belfry.queues q where q.id = a.queue_id)',
+  dueAt: 'a.due_at',
+  cause: 'a.cause',
+  jobVersion: 'a.job_version',
+  response: 'a.response',
+})
+
 /**
  * One statement over all places of a run, so one snapshot: the timer that it will come from, `runs`, `dead_letters`, each
  * by primary key, and `attempts` by `attempts_by_run`, one row of the answer for each. A run cannot end before its nominal
@@ -26,16 +111,7 @@ const MAX_ATTEMPTS = 1_000
  */
 const GET = statement(
   'get_run',
-  `select p.tenant_id, (select n.name from belfry.tenants n where n.id = p.tenant_id),
-     (select q.name from belfry.queues q where q.id = p.queue_id), p.state, p.is_dead, p.due_at, p.attempt, p.failures, p.cause, p.job_version,
-     p.cancel_requested, p.lease_until, p.failure_class, p.error,
-     case when p.state is not null then (
-       select c.progress from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000)) end,
-     case when p.state = ${RUN_STATE.blocked} then (
-       select r.nominal_at from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked} order by r.nominal_at limit 1) end,
-     a.number, a.counted, a.final, a.outcome, a.failure_class, a.error, a.status_code, a.holder, a.leased_at, a.started_at, a.finished_at, a.result,
-     a.tenant_id, (select n.name from belfry.tenants n where n.id = a.tenant_id), (select q.name from belfry.queues q where q.id = a.queue_id),
-     a.due_at, a.cause, a.job_version, a.response
+  `select ${PLACE.text}, ${ENDED.text}
    from (select) one
    left join lateral (
      select places.* from (
@@ -60,47 +136,6 @@ const GET = statement(
    order by a.finished_at, a.number`,
 )
 
-type PlaceColumns = readonly [
-  tenantId: number | null,
-  tenant: string | null,
-  queue: string | null,
-  state: number | null,
-  isDead: boolean | null,
-  dueAt: Instant | null,
-  attempt: number | null,
-  failures: number | null,
-  cause: number | null,
-  jobVersion: number | null,
-  cancelRequested: boolean | null,
-  leaseUntil: Instant | null,
-  failureClass: number | null,
-  error: string | null,
-  progress: string | null,
-  blockedBy: Instant | null,
-]
-type AttemptColumns = readonly [
-  number: number,
-  counted: boolean,
-  final: boolean,
-  outcome: number,
-  failureClass: number | null,
-  error: string | null,
-  statusCode: number | null,
-  holder: string | null,
-  leasedAt: Instant | null,
-  startedAt: Instant | null,
-  finishedAt: Instant,
-  result: string | null,
-  tenantId: number,
-  tenant: string | null,
-  queue: string | null,
-  dueAt: Instant,
-  cause: number,
-  jobVersion: number,
-  response: string | null,
-]
-const PLACE_WIDTH = 16
-
 /** Null: there is no such run, or it is another tenant's. A run that is to come from a timer is waiting. */
 export async function getRun(db: Queryable, tenantId: number | null, runId: string): Promise<RunView | null> {
   const run = parseRunId(runId)
@@ -116,55 +151,52 @@ export async function getRun(db: Queryable, tenantId: number | null, runId: stri
   ])
   const [first] = rows
   if (first === undefined) return null
-  const place = first.slice(0, PLACE_WIDTH) as unknown as PlaceColumns
-  const ended = rows
-    .map((row) => row.slice(PLACE_WIDTH) as unknown as AttemptColumns)
-    .filter(([number]) => number !== null)
-  if (tenantId !== null && (place[0] ?? ended[0]?.[12]) !== tenantId) return null
+  const place = PLACE.read(first)
+  const ended = rows.map((row) => ENDED.read(PLACE.behind(row))).filter(({ number }) => number !== null)
+  if (tenantId !== null && (place.tenantId ?? ended[0]?.tenantId) !== tenantId) return null
   return runViewOf(jobId, nominalAt, place, ended)
 }
 
-function runViewOf(jobId: string, nominalAt: Instant, place: PlaceColumns, ended: readonly AttemptColumns[]): RunView {
-  const [, tenant, queue, state, isDead, dueAt, attempt, failures, cause, jobVersion] = place
-  const [cancelRequested, leaseUntil, deadClass, deadError] = [place[10], place[11], place[12], place[13]]
+function runViewOf(jobId: string, nominalAt: Instant, place: Place, ended: readonly Ended[]): RunView {
+  const { state, failures } = place
   const last = ended.at(-1)
-  const final = state === null ? ended.findLast(([, , isFinal]) => isFinal) : undefined
+  const final = state === null ? ended.findLast((attempt) => attempt.final) : undefined
   return {
     id: runIdOf(jobId, nominalAt),
     jobId,
-    tenant: tenant ?? last?.[13] ?? '',
+    tenant: place.tenant ?? last?.tenant ?? '',
     nominalAt: new Date(nominalAt),
     // Infinite while its job is paused.
-    dueAt: dateOf(dueAt ?? last?.[15] ?? null) ?? new Date(nominalAt),
+    dueAt: dateOf(place.dueAt ?? last?.dueAt ?? null) ?? new Date(nominalAt),
     status: statusOf(place, final),
-    attempt: Math.max(attempt ?? 0, ...ended.map(([number]) => number)),
-    failures: failures !== null && (state !== null || isDead) ? failures : ended.filter(isFailure).length,
-    queue: queue ?? last?.[14] ?? '',
-    cause: causeOf(cause ?? last?.[16] ?? -1),
-    jobVersion: jobVersion ?? last?.[17] ?? 1,
-    result: final?.[11] ? JSON.parse(final[11]) : null,
-    progress: place[14] === null ? null : JSON.parse(place[14]),
-    failureClass: failureClassOf(last ? last[4] : deadClass),
-    error: last ? last[5] : deadError,
-    finishedAt: final ? new Date(final[10]) : null,
-    cancelRequested: cancelRequested ?? false,
-    leaseUntil: dateOf(leaseUntil),
-    blockedBy: place[15] === null ? null : runIdOf(jobId, place[15]),
+    attempt: Math.max(place.attempt ?? 0, ...ended.map(({ number }) => number)),
+    failures: failures !== null && (state !== null || place.isDead) ? failures : ended.filter(isFailure).length,
+    queue: place.queue ?? last?.queue ?? '',
+    cause: causeOf(place.cause ?? last?.cause ?? -1),
+    jobVersion: place.jobVersion ?? last?.jobVersion ?? 1,
+    result: final?.result ? JSON.parse(final.result) : null,
+    progress: place.progress === null ? null : JSON.parse(place.progress),
+    failureClass: failureClassOf((last ?? place).failureClass),
+    error: (last ?? place).error,
+    finishedAt: final ? new Date(final.finishedAt) : null,
+    cancelRequested: place.cancelRequested ?? false,
+    leaseUntil: dateOf(place.leaseUntil),
+    blockedBy: place.blockedBy === null ? null : runIdOf(jobId, place.blockedBy),
     attempts: ended.map(attemptViewOf),
   }
 }
 
-function statusOf([, , , state, isDead, dueAt]: PlaceColumns, final: AttemptColumns | undefined): RunStatus {
+function statusOf({ state, isDead, dueAt }: Place, final: Ended | undefined): RunStatus {
   if (state !== null) return liveStatusOf(state)
-  if (final !== undefined) return finalStatusOf(final[3])
+  if (final !== undefined) return finalStatusOf(final.outcome)
   return isDead || dueAt === null ? 'failed' : 'waiting'
 }
 
-const isFailure = ([, counted, , outcome]: AttemptColumns): boolean =>
+const isFailure = ({ counted, outcome }: Ended): boolean =>
   counted && (outcome === OUTCOME.failed || outcome === OUTCOME.lost)
 
-function attemptViewOf(columns: AttemptColumns): AttemptView {
-  const [number, counted, , outcome, failureClass, error, statusCode, holder, leasedAt, startedAt, finishedAt] = columns
+function attemptViewOf({ number, counted, outcome, error, statusCode, holder, ...ended }: Ended): AttemptView {
+  const { failureClass, leasedAt, startedAt, finishedAt, response } = ended
   return {
     number,
     counted,
@@ -177,6 +209,6 @@ function attemptViewOf(columns: AttemptColumns): AttemptView {
     startedAt: dateOf(startedAt),
     finishedAt: new Date(finishedAt),
     durationMs: startedAt === null ? null : finishedAt - startedAt,
-    response: columns[18] === null ? null : (JSON.parse(columns[18]) as ResponseRecord),
+    response: response === null ? null : (JSON.parse(response) as ResponseRecord),
   }
 }

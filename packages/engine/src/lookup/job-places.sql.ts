@@ -1,4 +1,6 @@
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
+import { columns } from '../store/columns.ts'
+import type { JobRow } from './job-view.ts'
 
 /**
  * Where a job can be, as joins that every look-up of jobs shares: each by primary key, except its
@@ -43,11 +45,30 @@ export const NEXT_RUN_AT = `case
      when t.due_at is not null then case when t.due_at < 'infinity' then t.nominal_at end
      when j.id is null and r.state not in (${RUN_STATE.leased}, ${RUN_STATE.dependent}) then r.due_at end`
 
-/** In the order of `JobRow`. */
-export const JOB_COLUMNS = `coalesce(j.id, s.job_id) as id, coalesce(j.tenant_id, s.tenant_id),
-     (select n.name from belfry.tenants n where n.id = coalesce(j.tenant_id, s.tenant_id)), ${JOB_STATUS}, j.id is null, coalesce(j.name, s.name),
-     coalesce(j.version, s.version), coalesce(j.updated_at, s.updated_at), coalesce(j.paused_at, s.paused_at), coalesce(j.pause_reason, s.pause_reason),
-     case when j.id is not null then j.definition else s.definition end, t.nominal_at, t.due_at, r.nominal_at, r.due_at, r.state,
-     coalesce(a.nominal_at, d.nominal_at), coalesce(a.outcome, case when d.nominal_at is not null then ${OUTCOME.failed} end),
-     case when a.nominal_at is not null then a.failure_class else d.failure_class end,
-     case when a.nominal_at is not null then a.error else d.error end, coalesce(a.finished_at, d.died_at), coalesce(a.number, d.attempt), t.schedule_id, t.remaining_runs, coalesce(j.paused_by, s.paused_by)`
+export const JOB = columns<JobRow>({
+  jobId: 'coalesce(j.id, s.job_id) as id',
+  tenantId: 'coalesce(j.tenant_id, s.tenant_id)',
+  tenant: '(select n.name from belfry.tenants n where n.id = coalesce(j.tenant_id, s.tenant_id))',
+  status: JOB_STATUS,
+  isOneOff: 'j.id is null',
+  name: 'coalesce(j.name, s.name)',
+  version: 'coalesce(j.version, s.version)',
+  updatedAt: 'coalesce(j.updated_at, s.updated_at)',
+  pausedAt: 'coalesce(j.paused_at, s.paused_at)',
+  pausedReason: 'coalesce(j.pause_reason, s.pause_reason)',
+  pausedBy: 'coalesce(j.paused_by, s.paused_by)',
+  definition: 'case when j.id is not null then j.definition else s.definition end',
+  timerNominalAt: 't.nominal_at',
+  timerDueAt: 't.due_at',
+  scheduleId: 't.schedule_id',
+  remainingRuns: 't.remaining_runs',
+  runNominalAt: 'r.nominal_at',
+  runDueAt: 'r.due_at',
+  runState: 'r.state',
+  lastNominalAt: 'coalesce(a.nominal_at, d.nominal_at)',
+  lastOutcome: `coalesce(a.outcome, case when d.nominal_at is not null then ${OUTCOME.failed} end)`,
+  lastFailureClass: 'case when a.nominal_at is not null then a.failure_class else d.failure_class end',
+  lastError: 'case when a.nominal_at is not null then a.error else d.error end',
+  lastFinishedAt: 'coalesce(a.finished_at, d.died_at)',
+  lastAttempt: 'coalesce(a.number, d.attempt)',
+})

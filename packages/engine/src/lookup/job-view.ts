@@ -12,10 +12,10 @@ import {
   usualTimeoutMs,
 } from '../job/definition.ts'
 import { createdAtOf, runIdOf } from '../job/ids.ts'
-import { FAILURE_CLASS, type FailureClass, nameOf, RUN_STATE } from '../job/states.ts'
+import { type FailureClass, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { formatDuration } from '../schedule/duration.ts'
-import { type FinalStatus, finalStatusOf } from './run-view.ts'
+import { type FinalStatus, failureClassOf, finalStatusOf } from './run-view.ts'
 
 export const JOB_STATUSES = ['active', 'paused', 'completed', 'canceled', 'succeeded', 'failed'] as const
 
@@ -78,38 +78,39 @@ export interface JobView {
   updatedAt: Date
   pausedAt: Date | null
   pausedReason: string | null
-  /** Who paused it; null: it is not, or nobody wrote it down then. */
+  /** Who paused it; null: it is not, or that was not written down then. */
   pausedBy: string | null
 }
 
-export type JobRow = readonly [
-  jobId: string,
-  tenantId: number,
-  tenant: string | null,
-  status: JobViewStatus,
-  isOneOff: boolean,
-  name: string | null,
-  version: number,
-  updatedAt: Instant,
-  pausedAt: Instant | null,
-  pauseReason: string | null,
-  definition: string,
-  timerNominalAt: Instant | null,
-  timerDueAt: Instant | null,
-  runNominalAt: Instant | null,
-  runDueAt: Instant | null,
-  runState: number | null,
-  lastNominalAt: Instant | null,
-  lastOutcome: number | null,
-  lastFailureClass: number | null,
-  lastError: string | null,
-  lastFinishedAt: Instant | null,
-  lastAttempt: number | null,
+export interface JobRow {
+  jobId: string
+  tenantId: number
+  tenant: string | null
+  status: JobViewStatus
+  isOneOff: boolean
+  name: string | null
+  version: number
+  updatedAt: Instant
+  pausedAt: Instant | null
+  pausedReason: string | null
+  pausedBy: string | null
+  /** JSON. */
+  definition: string
+  timerNominalAt: Instant | null
+  timerDueAt: Instant | null
   /** Of a recurring job that has a future: the schedule it goes by, and how many runs are left of `maxRuns`. */
-  scheduleId: string | null,
-  remainingRuns: number | null,
-  pausedBy: string | null,
-]
+  scheduleId: string | null
+  remainingRuns: number | null
+  runNominalAt: Instant | null
+  runDueAt: Instant | null
+  runState: number | null
+  lastNominalAt: Instant | null
+  lastOutcome: number | null
+  lastFailureClass: number | null
+  lastError: string | null
+  lastFinishedAt: Instant | null
+  lastAttempt: number | null
+}
 
 /** A one-off that is due within this time of its creation was to run at once. */
 const AT_ONCE_MS = 1_000
@@ -124,8 +125,8 @@ const rateViewOf = ({ limit, periodMs, burst, cost, key }: RateLimit): JobView['
 })
 
 export function jobViewOf(row: JobRow): JobView {
-  const [jobId, , tenant, status, , name, version, updatedAt, pausedAt, pauseReason, json] = row
-  const definition = JSON.parse(json) as Partial<Definition>
+  const { jobId, tenant, status, name, version, updatedAt, pausedAt, pausedReason, pausedBy } = row
+  const definition = JSON.parse(row.definition) as Partial<Definition>
   return {
     jobId,
     tenant: tenant ?? '',
@@ -152,8 +153,8 @@ export function jobViewOf(row: JobRow): JobView {
     createdBy: definition.createdBy ?? null,
     updatedAt: new Date(updatedAt),
     pausedAt: dateOf(pausedAt),
-    pausedReason: pauseReason,
-    pausedBy: row[24],
+    pausedReason,
+    pausedBy,
   }
 }
 
@@ -175,28 +176,27 @@ function scheduleOf(row: JobRow, definition: Partial<Definition>): JobView['sche
 
 /** The time of a one-off; null if it was to run at once. */
 export function onceAtOf(row: JobRow, definition: Partial<Definition>): Instant | null {
-  const nominalAt = row[11] ?? row[13] ?? row[16]
-  if (!row[4] || nominalAt === null) return null
-  const waited = nominalAt - createdAtOf(row[0])
+  const nominalAt = row.timerNominalAt ?? row.runNominalAt ?? row.lastNominalAt
+  if (!row.isOneOff || nominalAt === null) return null
+  const waited = nominalAt - createdAtOf(row.jobId)
   return definition.when === undefined && waited >= 0 && waited < AT_ONCE_MS ? null : nominalAt
 }
 
-function nextRunAtOf(row: JobRow): Instant | null {
-  const [timerNominalAt, timerDueAt, , runDueAt, runState] = [row[11], row[12], row[13], row[14], row[15]]
+function nextRunAtOf({ timerNominalAt, timerDueAt, runDueAt, runState, isOneOff }: JobRow): Instant | null {
   if (timerDueAt !== null) return Number.isFinite(timerDueAt) ? timerNominalAt : null
   const hasTime = runState !== null && runState !== RUN_STATE.leased && runState !== RUN_STATE.dependent
-  return row[4] && hasTime ? runDueAt : null
+  return isOneOff && hasTime ? runDueAt : null
 }
 
 function lastRunOf(row: JobRow): LastRun | null {
-  const [nominalAt, outcome, failureClass, error, finishedAt] = [row[16], row[17], row[18], row[19], row[20]]
-  if (nominalAt === null || outcome === null || finishedAt === null) return null
+  const { lastNominalAt, lastOutcome, lastFailureClass, lastFinishedAt } = row
+  if (lastNominalAt === null || lastOutcome === null || lastFinishedAt === null) return null
   return {
-    id: runIdOf(row[0], nominalAt),
-    status: finalStatusOf(outcome),
-    attempt: row[21] ?? 0,
-    finishedAt: new Date(finishedAt),
-    failureClass: failureClass === null ? null : (nameOf(FAILURE_CLASS, failureClass) ?? null),
-    error,
+    id: runIdOf(row.jobId, lastNominalAt),
+    status: finalStatusOf(lastOutcome),
+    attempt: row.lastAttempt ?? 0,
+    finishedAt: new Date(lastFinishedAt),
+    failureClass: failureClassOf(lastFailureClass),
+    error: row.lastError,
   }
 }

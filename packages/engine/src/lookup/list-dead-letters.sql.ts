@@ -1,6 +1,7 @@
 import { parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
 import { type Cause, FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { readRange, readTextFilter, type When } from './filter.ts'
@@ -18,6 +19,38 @@ import {
 } from './page.ts'
 import { causeOf, FAILURE_CLASSES, failureClassOf } from './run-view.ts'
 
+interface DeadLetter {
+  diedAt: Instant
+  jobId: string
+  nominalAt: Instant
+  dueAt: Instant
+  tenant: string | null
+  queue: string | null
+  jobVersion: number
+  attempt: number
+  failures: number
+  priority: number
+  cause: number
+  failureClass: number | null
+  error: string | null
+}
+/** Of the row `d`, a dead letter of the tenant `$1`. */
+const DEAD = columns<DeadLetter>({
+  diedAt: 'd.died_at',
+  jobId: 'd.job_id',
+  nominalAt: 'd.nominal_at',
+  dueAt: 'd.due_at',
+  tenant: '(select n.name from belfry.tenants n where n.id = $1)',
+  queue: '(select q.name from belfry.queues q where q.id = d.queue_id)',
+  jobVersion: 'd.job_version',
+  attempt: 'd.attempt',
+  failures: 'd.failures',
+  priority: 'd.priority',
+  cause: 'd.cause',
+  failureClass: 'd.failure_class',
+  error: 'd.error',
+})
+
 /** By `dead_letters_by_tenant`, the latest death first, downwards from the cursor; the filters look at `$8` of them at most. */
 const LIST = statement(
   'list_dead_letters',
@@ -29,15 +62,13 @@ const LIST = statement(
        and (d.died_at, d.job_id, d.nominal_at) < (to_timestamp($2::float8 / 1000), $3::uuid, to_timestamp($4::float8 / 1000))
      order by d.died_at desc, d.job_id desc, d.nominal_at desc limit $8
    )
-   select reached.died_at, reached.job_id, reached.nominal_at, page.*
+   select page.*, reached.died_at, reached.job_id, reached.nominal_at
    from (select) one
    left join lateral (
      select d.died_at, d.job_id, d.nominal_at from scanned d where (select count(*) from scanned) = $8
      order by d.died_at, d.job_id, d.nominal_at limit 1) reached on true
    left join lateral (
-     select d.died_at, d.job_id, d.nominal_at, d.due_at, (select n.name from belfry.tenants n where n.id = $1),
-       (select q.name from belfry.queues q where q.id = d.queue_id), d.job_version, d.attempt, d.failures, d.priority, d.cause, d.failure_class, d.error
-     from scanned d
+     select ${DEAD.text} from scanned d
      where ($5::text is null or d.queue_id in (select q.id from belfry.queues q where (q.tenant_id = $1 or q.shared) and q.name = $5))
        and ($6::smallint is null or d.failure_class = $6) and ($7::uuid is null or d.job_id = $7)
      order by d.died_at desc, d.job_id desc, d.nominal_at desc limit $9) page on true
@@ -46,9 +77,7 @@ const LIST = statement(
 
 const GET = statement(
   'get_dead_letter',
-  `select null, null, null, d.died_at, d.job_id, d.nominal_at, d.due_at, (select n.name from belfry.tenants n where n.id = $1),
-     (select q.name from belfry.queues q where q.id = d.queue_id), d.job_version, d.attempt, d.failures, d.priority, d.cause, d.failure_class, d.error
-   from belfry.dead_letters d
+  `select ${DEAD.text} from belfry.dead_letters d
    where d.shard = $2 and d.job_id = $3 and d.nominal_at = to_timestamp($4::float8 / 1000) and d.tenant_id = $1`,
 )
 
@@ -79,24 +108,8 @@ export interface ListDeadLetters extends PageRequest {
   to?: When
 }
 
-type Row = readonly [
-  reachedDiedAt: Instant | null,
-  reachedJobId: string | null,
-  reachedNominalAt: Instant | null,
-  diedAt: Instant | null,
-  jobId: string,
-  nominalAt: Instant,
-  dueAt: Instant,
-  tenant: string | null,
-  queue: string | null,
-  jobVersion: number,
-  attempt: number,
-  failures: number,
-  priority: number,
-  cause: number,
-  failureClass: number | null,
-  error: string | null,
-]
+/** Where the scan stopped, if there may be more behind it. */
+type Reached = [diedAt: Instant, jobId: string, nominalAt: Instant] | [null]
 
 export async function listDeadLetters(db: Queryable, request: ListDeadLetters): Promise<Page<DeadLetterView>> {
   const { tenantId, failureClass, jobId } = request
@@ -111,7 +124,7 @@ export async function listDeadLetters(db: Queryable, request: ListDeadLetters): 
   ]
   if (jobId !== undefined && !UUID.test(jobId)) return { items: [], nextCursor: null }
   const isFiltered = queue !== null || failureClass !== undefined || jobId !== undefined
-  const rows = await db.query<Row>(LIST, [
+  const rows = await db.query<RowOf<DeadLetter>>(LIST, [
     tenantId,
     Number(diedAt),
     atJobId,
@@ -124,57 +137,35 @@ export async function listDeadLetters(db: Queryable, request: ListDeadLetters): 
     from,
     to,
   ])
-  const found = rows.flatMap((row) => (row[3] === null ? [] : [deadLetterOf(row, row[3])]))
+  const found = rows.filter((row) => DEAD.get(row, 'jobId') !== null).map(deadLetterOf)
   const items = found.slice(0, limit)
   const last = items.at(-1)
   if (found.length > limit && last)
     return { items, nextCursor: writeCursor([last.diedAt.getTime(), last.jobId, last.nominalAt.getTime()]) }
-  const [reachedDiedAt, reachedJobId, reachedNominalAt] = rows[0] ?? []
-  if (reachedDiedAt == null || reachedJobId == null || reachedNominalAt == null) return { items, nextCursor: null }
-  return { items, nextCursor: writeCursor([reachedDiedAt, reachedJobId, reachedNominalAt]) }
+  const [reachedAt, ...reached] = rows[0] === undefined ? [null] : (DEAD.behind(rows[0]) as Reached)
+  return { items, nextCursor: reachedAt === null ? null : writeCursor([reachedAt, ...reached]) }
 }
 
 /** Null: the tenant has no such dead letter. */
 export async function getDeadLetter(db: Queryable, tenantId: number, runId: string): Promise<DeadLetterView | null> {
   const run = parseRunId(runId)
   if (run === null) return null
-  const [row] = await db.query<Row>(GET, [tenantId, shardOfJob(run.jobId), run.jobId, run.nominalAt])
-  return row === undefined || row[3] === null ? null : deadLetterOf(row, row[3])
+  const [row] = await db.query<RowOf<DeadLetter>>(GET, [tenantId, shardOfJob(run.jobId), run.jobId, run.nominalAt])
+  return row === undefined ? null : deadLetterOf(row)
 }
 
-function deadLetterOf(row: Row, diedAt: Instant): DeadLetterView {
-  const [
-    ,
-    ,
-    ,
-    ,
-    jobId,
-    nominalAt,
-    dueAt,
-    tenant,
-    queue,
-    jobVersion,
-    attempt,
-    failures,
-    priority,
-    cause,
-    failureClass,
-    error,
-  ] = row
+function deadLetterOf(row: RowOf<DeadLetter>): DeadLetterView {
+  const { jobId, nominalAt, tenant, queue, cause, failureClass, ...dead } = DEAD.read(row)
   return {
     runId: runIdOf(jobId, nominalAt),
     jobId,
+    ...dead,
     tenant: tenant ?? '',
     queue: queue ?? '',
     nominalAt: new Date(nominalAt),
-    dueAt: new Date(dueAt),
-    diedAt: new Date(diedAt),
-    attempt,
-    failures,
-    priority,
+    dueAt: new Date(dead.dueAt),
+    diedAt: new Date(dead.diedAt),
     cause: causeOf(cause),
-    jobVersion,
     failureClass: failureClassOf(failureClass),
-    error,
   }
 }

@@ -1,9 +1,10 @@
 import { jobIdLowerBound, MAX_ID_INSTANT } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { readLabelFilter, readRange, readTextFilter, type When } from './filter.ts'
-import { JOB_COLUMNS, JOB_STATUS, jobPlaces, NEXT_RUN_AT } from './job-places.sql.ts'
+import { JOB, JOB_STATUS, jobPlaces, NEXT_RUN_AT } from './job-places.sql.ts'
 import { JOB_STATUSES, type JobRow, type JobView, type JobViewStatus, jobViewOf } from './job-view.ts'
 import {
   AFTER_ALL,
@@ -23,7 +24,7 @@ const SINCE = `to_timestamp(('x' || translate(substr(c.id::text, 1, 13), '-', ''
 /**
  * Newest first, by id: `jobs_by_tenant` and `specs_by_tenant` each give their newest below the cursor, already in order, and
  * no more of them are looked at than `$6`. Only then do the filters decide, each job by its places' primary keys; the
- * planner stops at the limit. The first column says where the scan ended, in a row of its own if nothing was found.
+ * planner stops at the limit. The last column says where the scan ended, in a row of its own if nothing was found.
  */
 const LIST = statement(
   'list_jobs',
@@ -34,10 +35,10 @@ const LIST = statement(
        (select s.job_id, s.shard from belfry.specs s where s.tenant_id = $1 and s.tenant_id > 0 and s.job_id < $2::uuid and s.job_id >= $8::uuid order by s.job_id desc limit $6)
      ) c order by c.id desc limit $6
    )
-   select ending.id, page.* from (
+   select page.*, ending.id from (
      select case when count(*) = $6 then (select c.id from scanned c order by c.id limit 1) end as id from scanned
    ) ending left join lateral (
-     select ${JOB_COLUMNS}
+     select ${JOB.text}
      from scanned c ${jobPlaces('c.shard', 'c.id', SINCE)}
      where (j.id is not null or s.job_id is not null)
        and ($3::text is null or ${JOB_STATUS} = $3)
@@ -82,7 +83,7 @@ export async function listJobs(db: Queryable, request: ListJobs): Promise<Page<J
   const nextRun = readRange({ from: request.nextRunFrom, to: request.nextRunTo }, NEXT_RUN)
   const [before] = readCursor(request, [UUID]) ?? [AFTER_ALL]
   const end = idAt(created.to)
-  const rows = await db.query<[string | null, ...JobRow] | [string | null, null]>(LIST, [
+  const rows = await db.query<RowOf<JobRow>>(LIST, [
     tenantId,
     before !== undefined && before < end ? before : end,
     status ?? null,
@@ -97,8 +98,8 @@ export async function listJobs(db: Queryable, request: ListJobs): Promise<Page<J
     nextRun.to,
     readTextFilter('text', request.text),
   ])
-  const items = rows.flatMap((row) => (row[1] === null ? [] : [jobViewOf(row.slice(1) as unknown as JobRow)]))
-  const scanEnd = rows[0]?.[0] ?? null
+  const items = rows.filter((row) => JOB.get(row, 'jobId') !== null).map((row) => jobViewOf(JOB.read(row)))
+  const [scanEnd] = rows[0] === undefined ? [null] : (JOB.behind(rows[0]) as [string | null])
   const last = items.length > limit ? items[limit - 1]?.jobId : scanEnd
   return { items: items.slice(0, limit), nextCursor: last ? writeCursor([last]) : null }
 }

@@ -5,8 +5,8 @@ import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Range } from './filter.ts'
 import { MAX_SCANNED, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from './page.ts'
-import { lastAttemptOf, liveColumns, pastColumns } from './run-columns.sql.ts'
-import { type RunSummary, runSummaryOf, type SummaryRow } from './run-view.ts'
+import { LIVE_RUN, lastAttemptOf, pastColumns, runsOfPage, type SummaryRow } from './run-columns.sql.ts'
+import type { RunSummary } from './run-view.ts'
 
 /**
  * Latest nominal time first. The primary key of `runs` and `attempts_by_run` of every day since the job was created each
@@ -33,12 +33,12 @@ const LIST = statement(
       where p.final and not exists (select from live l where l.nominal_at = p.nominal_at)
       order by p.nominal_at desc, p.finished_at desc, p.number desc)
    )
-   select h.nominal_at, page.* from horizon h left join lateral (
+   select page.*, h.nominal_at from horizon h left join lateral (
      select run.* from (
        select s.nominal_at as key, s.finished_at as ended_at, s.number from shown s
        where h.nominal_at is null or s.nominal_at >= h.nominal_at order by s.nominal_at desc offset 0
      ) s cross join lateral (
-       select ${liveColumns} from belfry.runs r ${lastAttemptOf}
+       select ${LIVE_RUN.text} from belfry.runs r ${lastAttemptOf}
        where s.ended_at is null and r.shard = $1 and r.job_id = $2 and r.nominal_at = s.key and r.tenant_id = $3
          and ($7::smallint[] is null or r.state = any($7)) and $8::smallint is null
        union all
@@ -67,7 +67,7 @@ export interface RunsOfJob extends PageRequest {
 export async function listRunsOfJob(db: Queryable, request: RunsOfJob): Promise<Page<RunSummary>> {
   const { tenantId, jobId, states, outcome, queue, failureClass, range, limit } = request
   const [before] = readCursor(request, [TIMESTAMP]) ?? []
-  const rows = await db.query<[Instant | null, ...SummaryRow] | [Instant | null, null]>(LIST, [
+  const rows = await db.query<SummaryRow>(LIST, [
     shardOfJob(jobId),
     jobId,
     tenantId,
@@ -82,8 +82,8 @@ export async function listRunsOfJob(db: Queryable, request: RunsOfJob): Promise<
     range.from,
     range.to,
   ])
-  const items = rows.flatMap((row) => (row[1] === null ? [] : [runSummaryOf(row.slice(1) as unknown as SummaryRow)]))
-  const horizon = rows[0]?.[0] ?? null
+  const items = runsOfPage(rows)
+  const [horizon] = rows[0] === undefined ? [null] : (LIVE_RUN.behind(rows[0]) as [Instant | null])
   const last = items.length > limit ? items[limit - 1]?.nominalAt.getTime() : horizon
   return { items: items.slice(0, limit), nextCursor: last === null || last === undefined ? null : writeCursor([last]) }
 }

@@ -18,17 +18,8 @@ import {
   UUID,
   writeCursor,
 } from './page.ts'
-import { lastAttemptOf, liveColumns, pastColumns } from './run-columns.sql.ts'
-import {
-  FAILURE_CLASSES,
-  outcomeOf,
-  RUN_STATUSES,
-  type RunStatus,
-  type RunSummary,
-  runSummaryOf,
-  type SummaryRow,
-  statesOf,
-} from './run-view.ts'
+import { LIVE_RUN, lastAttemptOf, pastColumns, runsOfPage, type SummaryRow } from './run-columns.sql.ts'
+import { FAILURE_CLASSES, outcomeOf, RUN_STATUSES, type RunStatus, type RunSummary, statesOf } from './run-view.ts'
 
 /** Live runs of each shard that one page of the tenant `default` looks at. */
 const SCANNED_PER_SHARD = 256
@@ -99,7 +90,7 @@ const listText = ({ live, horizon }: LiveRuns): string =>
           and later.finished_at > p.finished_at and later.final)
       order by p.finished_at desc, p.job_id desc, p.nominal_at desc, p.number desc limit $14)
    )
-   select h.job_id, h.nominal_at, reached.finished_at, reached.job_id, reached.nominal_at, reached.number, page.*
+   select page.*, h.job_id, h.nominal_at, reached.finished_at, reached.job_id, reached.nominal_at, reached.number
    from (select) one
    left join horizon h on true
    left join lateral (
@@ -107,7 +98,7 @@ const listText = ({ live, horizon }: LiveRuns): string =>
      order by p.finished_at, p.job_id, p.nominal_at, p.number limit 1) reached on true
    left join lateral (
      select run.* from shown s cross join lateral (
-       select ${liveColumns} from belfry.runs r ${lastAttemptOf}
+       select ${LIVE_RUN.text} from belfry.runs r ${lastAttemptOf}
        where s.finished_at is null and r.shard = s.shard and r.job_id = s.job_id and r.nominal_at = s.nominal_at
        union all
        select ${pastColumns} from belfry.attempts a
@@ -133,17 +124,6 @@ export interface ListRuns extends PageRequest {
   from?: When
   to?: When
 }
-
-type Row = readonly [
-  horizonJobId: string | null,
-  horizonNominalAt: Instant | null,
-  reachedFinishedAt: Instant | null,
-  reachedJobId: string | null,
-  reachedNominalAt: Instant | null,
-  reachedNumber: number | null,
-  ...SummaryRow,
-]
-const EDGE_WIDTH = 6
 
 const PATTERNS = [/^(live|past)$/, TIMESTAMP, UUID, TIMESTAMP, /^\d{1,9}$/]
 /** Above every number of an attempt. */
@@ -197,11 +177,9 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
   ]
   const rows =
     tenantId === DEFAULT_TENANT
-      ? await db.query<Row>(LIST_OF_DEFAULT, [...values, request.shards])
-      : await db.query<Row>(LIST, values)
-  const items = rows
-    .filter((row) => row[EDGE_WIDTH] !== null)
-    .map((row) => runSummaryOf(row.slice(EDGE_WIDTH) as unknown as SummaryRow))
+      ? await db.query<SummaryRow>(LIST_OF_DEFAULT, [...values, request.shards])
+      : await db.query<SummaryRow>(LIST, values)
+  const items = runsOfPage(rows)
   return { items: items.slice(0, limit), nextCursor: items.length > limit ? after(items[limit - 1]) : edgeOf(rows[0]) }
 }
 
@@ -212,10 +190,15 @@ function after(item: RunSummary | undefined): string | null {
   return writeCursor(['past', finishedAt.getTime(), jobId, nominalAt.getTime(), attempt])
 }
 
+type Edge = [
+  ...[horizonJobId: string | null, horizonNominalAt: Instant | null],
+  ...[finishedAt: Instant | null, jobId: string | null, nominalAt: Instant | null, number: number | null],
+]
+
 /** Where the scan stopped, if there may be more behind it. */
-function edgeOf(row: Row | undefined): string | null {
+function edgeOf(row: SummaryRow | undefined): string | null {
   if (row === undefined) return null
-  const [horizonJobId, horizonNominalAt, finishedAt, jobId, nominalAt, number] = row
+  const [horizonJobId, horizonNominalAt, finishedAt, jobId, nominalAt, number] = LIVE_RUN.behind(row) as Edge
   if (horizonJobId !== null && horizonNominalAt !== null)
     return writeCursor(['live', 0, horizonJobId, horizonNominalAt, 0])
   if (finishedAt === null || jobId === null || nominalAt === null || number === null) return null

@@ -3,18 +3,43 @@ import { readQueueLimits } from '../concurrency/shared-limits.sql.ts'
 import { DEFAULT_TENANT } from '../job/definition.ts'
 import { nameOf, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { dateOf } from './job-view.ts'
 import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './page.ts'
 
-const COLUMNS =
-  'q.id, q.name, q.kind, q.shared, q.created_at, q.paused_at, q.pause_reason, q.paused_by, q.max_depth, q.max_age_ms::float8, q.jitter_ms'
+interface Queue {
+  id: number
+  name: string
+  kind: number | null
+  shared: boolean
+  createdAt: Instant
+  pausedAt: Instant | null
+  pauseReason: string | null
+  pausedBy: string | null
+  maxDepth: number | null
+  maxAgeMs: number | null
+  jitterMs: number | null
+}
+const QUEUE = columns<Queue>({
+  id: 'q.id',
+  name: 'q.name',
+  kind: 'q.kind',
+  shared: 'q.shared',
+  createdAt: 'q.created_at',
+  pausedAt: 'q.paused_at',
+  pauseReason: 'q.pause_reason',
+  pausedBy: 'q.paused_by',
+  maxDepth: 'q.max_depth',
+  maxAgeMs: 'q.max_age_ms::float8',
+  jitterMs: 'q.jitter_ms',
+})
 
 /** A tenant's own and the shared ones; of two that have the same name, the tenant's own. */
 const LIST = statement(
   'list_queues',
-  `select distinct on (q.name) ${COLUMNS} from belfry.queues q
+  `select distinct on (q.name) ${QUEUE.text} from belfry.queues q
    where (q.tenant_id = $1 or q.shared) and q.name > $2 and ($3::text is null or q.name = $3) and q.deleted_at is null
    order by q.name, q.shared limit $4`,
 )
@@ -52,7 +77,7 @@ export interface QueueView extends LimitsView {
   paused: boolean
   pausedAt: Date | null
   pauseReason: string | null
-  /** Who paused it; null: it is not, or nobody wrote it down then. */
+  /** Who paused it; null: it is not, or that was not written down then. */
   pausedBy: string | null
   /** Creates are refused while more runs wait to be started, or the next has waited for longer; null: never. */
   maxDepth: number | null
@@ -64,20 +89,6 @@ export interface QueueView extends LimitsView {
   /** How long the oldest ready run has been due. */
   oldestReadyMs: number | null
 }
-
-type QueueColumns = readonly [
-  id: number,
-  name: string,
-  kind: number | null,
-  shared: boolean,
-  createdAt: Instant,
-  pausedAt: Instant | null,
-  pauseReason: string | null,
-  pausedBy: string | null,
-  maxDepth: number | null,
-  maxAgeMs: number | null,
-  jitterMs: number | null,
-]
 
 /** Runs that are counted: of all queues at once, and for one queue. */
 const COUNTED_FOR_LIST = 10_000
@@ -97,10 +108,10 @@ export async function listQueues(
 ): Promise<Page<QueueView>> {
   const limit = limitOf(request)
   const [after] = readCursor(request, [NAME]) ?? ['']
-  const rows = await readers.db.query<QueueColumns>(LIST, [tenantId, after, null, limit + 1])
-  const items = await withDepth(readers, rows.slice(0, limit), { tenantId, now, counted: COUNTED_FOR_LIST })
+  const queues = await readQueues(readers.db, [tenantId, after, null, limit + 1])
+  const items = await withDepth(readers, queues.slice(0, limit), { tenantId, now, counted: COUNTED_FOR_LIST })
   const last = items.at(-1)
-  return { items, nextCursor: rows.length > limit && last ? writeCursor([last.name]) : null }
+  return { items, nextCursor: queues.length > limit && last ? writeCursor([last.name]) : null }
 }
 
 /** Null: there is no such queue. */
@@ -109,8 +120,8 @@ export async function getQueue(
   { tenantId, now }: { tenantId: number; now: Instant },
   name: string,
 ): Promise<QueueView | null> {
-  const row = await queueNamed(readers.db, tenantId, name)
-  return row ? ((await withDepth(readers, [row], { tenantId, now, counted: COUNTED_FOR_ONE }))[0] ?? null) : null
+  const queue = await queueNamed(readers.db, tenantId, name)
+  return queue ? ((await withDepth(readers, [queue], { tenantId, now, counted: COUNTED_FOR_ONE }))[0] ?? null) : null
 }
 
 export async function findQueue(
@@ -118,17 +129,19 @@ export async function findQueue(
   tenantId: number,
   name: string,
 ): Promise<{ id: number; shared: boolean } | null> {
-  const row = await queueNamed(db, tenantId, name)
-  return row ? { id: row[0], shared: row[3] } : null
+  return (await queueNamed(db, tenantId, name)) ?? null
 }
 
-async function queueNamed(db: Queryable, tenantId: number, name: string): Promise<QueueColumns | undefined> {
-  return NAME.test(name) ? (await db.query<QueueColumns>(LIST, [tenantId, '', name, 1]))[0] : undefined
+async function queueNamed(db: Queryable, tenantId: number, name: string): Promise<Queue | undefined> {
+  return NAME.test(name) ? (await readQueues(db, [tenantId, '', name, 1]))[0] : undefined
 }
+
+const readQueues = async (db: Queryable, values: readonly unknown[]): Promise<Queue[]> =>
+  (await db.query<RowOf<Queue>>(LIST, values)).map((row) => QUEUE.read(row))
 
 async function withDepth(
   { db, engineDb }: Readers,
-  queues: readonly QueueColumns[],
+  queues: readonly Queue[],
   { tenantId, now, counted }: { tenantId: number; now: Instant; counted: number },
 ): Promise<QueueView[]> {
   if (queues.length === 0) return []
@@ -137,37 +150,30 @@ async function withDepth(
     db.query<[number, number, number, Instant, number]>(statement, [tenantId, counted]),
     readQueueLimits(
       engineDb,
-      queues.map(([id]) => id),
+      queues.map(({ id }) => id),
     ),
   ])
   const isComplete = (rows[0]?.[4] ?? 0) < counted
-  return queues.map(
-    ([id, name, kind, shared, createdAt, pausedAt, pauseReason, pausedBy, maxDepth, maxAgeMs, jitterMs]) => {
-      const own = rows.filter(([queueId]) => queueId === id)
-      const countOf = (...states: number[]) =>
-        own.reduce((sum, [, state, count]) => (states.includes(state) ? sum + count : sum), 0)
-      const oldest = own.find(([, state]) => state === RUN_STATE.ready)?.[3]
-      return {
-        name,
-        kind: kind === null ? null : (nameOf(QUEUE_KIND, kind) ?? null),
-        shared,
-        paused: pausedAt !== null,
-        pausedAt: dateOf(pausedAt),
-        pauseReason,
-        pausedBy,
-        maxDepth,
-        maxAgeMs,
-        defaults: { jitterMs },
-        ...limitsView(limits.get(id) ?? NO_LIMITS),
-        createdAt: new Date(createdAt),
-        depth: {
-          ready: countOf(RUN_STATE.ready),
-          running: countOf(RUN_STATE.leased),
-          waiting: countOf(RUN_STATE.waiting, RUN_STATE.blocked, RUN_STATE.limited, RUN_STATE.dependent),
-          isComplete,
-        },
-        oldestReadyMs: oldest === undefined ? null : Math.max(0, now - oldest),
-      }
-    },
-  )
+  return queues.map(({ id, kind, jitterMs, createdAt, pausedAt, ...queue }) => {
+    const own = rows.filter(([queueId]) => queueId === id)
+    const countOf = (...states: number[]) =>
+      own.reduce((sum, [, state, count]) => (states.includes(state) ? sum + count : sum), 0)
+    const oldest = own.find(([, state]) => state === RUN_STATE.ready)?.[3]
+    return {
+      ...queue,
+      kind: kind === null ? null : (nameOf(QUEUE_KIND, kind) ?? null),
+      paused: pausedAt !== null,
+      pausedAt: dateOf(pausedAt),
+      defaults: { jitterMs },
+      ...limitsView(limits.get(id) ?? NO_LIMITS),
+      createdAt: new Date(createdAt),
+      depth: {
+        ready: countOf(RUN_STATE.ready),
+        running: countOf(RUN_STATE.leased),
+        waiting: countOf(RUN_STATE.waiting, RUN_STATE.blocked, RUN_STATE.limited, RUN_STATE.dependent),
+        isComplete,
+      },
+      oldestReadyMs: oldest === undefined ? null : Math.max(0, now - oldest),
+    }
+  })
 }

@@ -1,13 +1,51 @@
+import { runIdOf } from '../job/ids.ts'
 import { OUTCOME } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
+import { causeOf, failureClassOf, finalStatusOf, liveStatusOf, type RunSummary } from './run-view.ts'
 
-/** The columns of `SummaryRow`, for a live run and for the end of one; texts that the lists' statements share. */
+/** A run in lists, live or over: exactly one of `state` and `outcome` is given. */
+interface Summary {
+  jobId: string
+  nominalAt: Instant
+  dueAt: Instant
+  state: number | null
+  outcome: number | null
+  attempt: number
+  failures: number
+  cause: number
+  jobVersion: number
+  queue: string | null
+  tenant: string | null
+  failureClass: number | null
+  error: string | null
+  result: string | null
+  finishedAt: Instant | null
+}
+export type SummaryRow = RowOf<Summary>
 
-const names = (row: string): string => `(select q.name from belfry.queues q where q.id = ${row}.queue_id) as queue,
-       (select n.name from belfry.tenants n where n.id = ${row}.tenant_id) as tenant`
+const queueOf = (row: string): string => `(select q.name from belfry.queues q where q.id = ${row}.queue_id) as queue`
+const tenantOf = (row: string): string =>
+  `(select n.name from belfry.tenants n where n.id = ${row}.tenant_id) as tenant`
 
-/** `last` is the attempt that ended last, or nothing. */
-export const liveColumns = `r.job_id, r.nominal_at, r.due_at, r.state, null::smallint as outcome, r.attempt, r.failures, r.cause, r.job_version, ${names('r')},
-       last.failure_class, last.error, null::json as result, null::timestamptz as finished_at`
+/** Of a live run `r`, whose attempt that ended last is `last`, or nothing. */
+export const LIVE_RUN = columns<Summary>({
+  jobId: 'r.job_id',
+  nominalAt: 'r.nominal_at',
+  dueAt: 'r.due_at',
+  state: 'r.state',
+  outcome: 'null::smallint as outcome',
+  attempt: 'r.attempt',
+  failures: 'r.failures',
+  cause: 'r.cause',
+  jobVersion: 'r.job_version',
+  queue: queueOf('r'),
+  tenant: tenantOf('r'),
+  failureClass: 'last.failure_class',
+  error: 'last.error',
+  result: 'null::json as result',
+  finishedAt: 'null::timestamptz as finished_at',
+})
 
 export const lastAttemptOf = `left join lateral (
        select a.failure_class, a.error from belfry.attempts a
@@ -15,9 +53,48 @@ export const lastAttemptOf = `left join lateral (
          and a.finished_at >= r.nominal_at - interval '1 day'
        order by a.finished_at desc limit 1) last on true`
 
-/** Failures are counted from the run's own attempts, of which a first one that ended it is all there is. */
-export const pastColumns = `a.job_id, a.nominal_at, a.due_at, null::smallint as state, a.outcome, a.number as attempt,
-       case when a.number = 1 then case when a.outcome in (${OUTCOME.failed}, ${OUTCOME.lost}) then 1 else 0 end
+/** Of the end `a` of a run. Failures are counted from its own attempts, of which a first one that ended it is all there is. */
+export const pastColumns = LIVE_RUN.textOf({
+  jobId: 'a.job_id',
+  nominalAt: 'a.nominal_at',
+  dueAt: 'a.due_at',
+  outcome: 'a.outcome',
+  attempt: 'a.number',
+  failures: `case when a.number = 1 then case when a.outcome in (${OUTCOME.failed}, ${OUTCOME.lost}) then 1 else 0 end
          else (select count(*)::int from belfry.attempts f where f.shard = a.shard and f.job_id = a.job_id and f.nominal_at = a.nominal_at
-           and f.finished_at >= a.nominal_at - interval '1 day' and f.counted and f.outcome in (${OUTCOME.failed}, ${OUTCOME.lost})) end as failures,
-       a.cause, a.job_version, ${names('a')}, a.failure_class, a.error, a.result, a.finished_at`
+           and f.finished_at >= a.nominal_at - interval '1 day' and f.counted and f.outcome in (${OUTCOME.failed}, ${OUTCOME.lost})) end`,
+  cause: 'a.cause',
+  jobVersion: 'a.job_version',
+  queue: queueOf('a'),
+  tenant: tenantOf('a'),
+  failureClass: 'a.failure_class',
+  error: 'a.error',
+  result: 'a.result',
+  finishedAt: 'a.finished_at',
+})
+
+/** The runs of a page. A row without one says only where the scan stopped. */
+export const runsOfPage = (rows: readonly SummaryRow[]): RunSummary[] =>
+  rows.filter((row) => LIVE_RUN.get(row, 'jobId') !== null).map(runSummaryOf)
+
+function runSummaryOf(row: SummaryRow): RunSummary {
+  const { jobId, nominalAt, dueAt, state, outcome, queue, tenant, finishedAt, ...run } = LIVE_RUN.read(row)
+  return {
+    id: runIdOf(jobId, nominalAt),
+    jobId,
+    tenant: tenant ?? '',
+    nominalAt: new Date(nominalAt),
+    dueAt: new Date(dueAt),
+    status: state === null ? finalStatusOf(outcome ?? 0) : liveStatusOf(state),
+    attempt: run.attempt,
+    failures: run.failures,
+    queue: queue ?? '',
+    cause: causeOf(run.cause),
+    jobVersion: run.jobVersion,
+    result: run.result === null ? null : JSON.parse(run.result),
+    progress: null,
+    failureClass: failureClassOf(run.failureClass),
+    error: run.error,
+    finishedAt: finishedAt === null ? null : new Date(finishedAt),
+  }
+}

@@ -1,7 +1,6 @@
 import type { ParentRun } from '../dependencies/parent-runs.sql.ts'
 import type { WaitsFor } from '../dependencies/waits-for.sql.ts'
 import type { ResponseRecord } from '../executors/http/response-record.ts'
-import { runIdOf } from '../job/ids.ts'
 import {
   CAUSE,
   type Cause,
@@ -12,7 +11,6 @@ import {
   type Outcome,
   RUN_STATE,
 } from '../job/states.ts'
-import type { Instant } from '../runtime/clock.ts'
 
 const LIVE_STATUSES = ['waiting', 'blocked', 'ready', 'running'] as const
 const FINAL_STATUSES = ['succeeded', 'failed', 'canceled', 'lost', 'skipped'] as const
@@ -125,53 +123,4 @@ export function statesOf(status: RunStatus): readonly number[] | null {
 export function outcomeOf(status: RunStatus): number | null {
   const final = FINAL_STATUSES.find((one) => one === status)
   return final === undefined ? null : OUTCOME[final]
-}
-
-/** The columns of a run in lists, live or over: exactly one of `state` and `outcome` is given. */
-export type SummaryRow = readonly [
-  jobId: string,
-  nominalAt: Instant,
-  dueAt: Instant,
-  state: number | null,
-  outcome: number | null,
-  attempt: number,
-  failures: number,
-  cause: number,
-  jobVersion: number,
-  queue: string | null,
-  tenant: string | null,
-  failureClass: number | null,
-  error: string | null,
-  result: string | null,
-  finishedAt: Instant | null,
-]
-
-export function runSummaryOf(row: SummaryRow): RunSummary {
-  const [jobId, nominalAt, dueAt, state, outcome, attempt, failures, cause, jobVersion] = row
-  const [queue, tenant, failureClass, error, result, finishedAt] = row.slice(9) as [
-    SummaryRow[9],
-    SummaryRow[10],
-    SummaryRow[11],
-    SummaryRow[12],
-    SummaryRow[13],
-    SummaryRow[14],
-  ]
-  return {
-    id: runIdOf(jobId, nominalAt),
-    jobId,
-    tenant: tenant ?? '',
-    nominalAt: new Date(nominalAt),
-    dueAt: new Date(dueAt),
-    status: state === null ? finalStatusOf(outcome ?? 0) : liveStatusOf(state),
-    attempt,
-    failures,
-    queue: queue ?? '',
-    cause: causeOf(cause),
-    jobVersion,
-    result: result === null ? null : JSON.parse(result),
-    progress: null,
-    failureClass: failureClassOf(failureClass),
-    error,
-    finishedAt: finishedAt === null ? null : new Date(finishedAt),
-  }
 }

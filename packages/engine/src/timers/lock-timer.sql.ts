@@ -1,22 +1,8 @@
 import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { TIMER_COLUMNS, type Timer, type TimerRow, timerOf } from './timer.ts'
-
-const LOCK = statement(
-  'lock_timer',
-  `select ${TIMER_COLUMNS}, t.decided_until, t.last_trigger_at, t.limit_key, t.has_dependents from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
-)
-/** Whatever the clock of the writer says, what was decided stays decided. */
-const WRITE = statement(
-  'write_timer',
-  `update belfry.timers t set version = t.version + 1, due_at = to_timestamp($3::float8 / 1000), nominal_at = to_timestamp($4::float8 / 1000),
-     decided_until = greatest(t.decided_until, to_timestamp($5::float8 / 1000)), schedule_id = $6, job_version = $7, queue_id = $8, timeout_ms = $9, jitter_ms = $10,
-     remaining_runs = $11, priority = $12, overlap = $13, delivery = $14, last_trigger_at = to_timestamp($15::float8 / 1000), fairness_key = $16,
-     limit_key = $17, has_dependents = $18
-   where t.shard = $1 and t.job_id = $2`,
-)
-const REMOVE = statement('remove_timer', 'delete from belfry.timers t where t.shard = $1 and t.job_id = $2')
+import { TIMER_TEXTS, type Timer } from './timer.ts'
 
 /** What only the holder of the lock may rely on. */
 export interface LockedTimer extends Timer {
@@ -29,18 +15,35 @@ export interface LockedTimer extends Timer {
   hasDependents: boolean
 }
 
+const LOCKED = columns<Omit<LockedTimer, 'shard'>>({
+  ...TIMER_TEXTS,
+  decidedUntil: 't.decided_until',
+  lastTriggerAt: 't.last_trigger_at',
+  limitKey: 't.limit_key',
+  hasDependents: 't.has_dependents',
+})
+const LOCK = statement(
+  'lock_timer',
+  `select ${LOCKED.text} from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
+)
+/** Whatever the clock of the writer says, what was decided stays decided. */
+const WRITE = statement(
+  'write_timer',
+  `update belfry.timers t set version = t.version + 1, due_at = to_timestamp($3::float8 / 1000), nominal_at = to_timestamp($4::float8 / 1000),
+     decided_until = greatest(t.decided_until, to_timestamp($5::float8 / 1000)), schedule_id = $6, job_version = $7, queue_id = $8, timeout_ms = $9, jitter_ms = $10,
+     remaining_runs = $11, priority = $12, overlap = $13, delivery = $14, last_trigger_at = to_timestamp($15::float8 / 1000), fairness_key = $16,
+     limit_key = $17, has_dependents = $18
+   where t.shard = $1 and t.job_id = $2`,
+)
+const REMOVE = statement('remove_timer', 'delete from belfry.timers t where t.shard = $1 and t.job_id = $2')
+
 /** When the timer of a job is due that is paused. */
 export const NEVER_DUE = Number.POSITIVE_INFINITY
 
-/** Takes the job's lock: nobody promotes, changes or triggers the job until the transaction ends. */
+/** Takes the job's lock: no other transaction promotes, changes or triggers the job until this one ends. */
 export async function lockTimer(tx: Queryable, shard: number, jobId: string): Promise<LockedTimer | null> {
-  const [row] = await tx.query<[...TimerRow, Instant | null, Instant | null, string | null, boolean]>(LOCK, [
-    shard,
-    jobId,
-  ])
-  if (!row) return null
-  const [decidedUntil, lastTriggerAt, limitKey, hasDependents] = [row[15], row[16], row[17], row[18]]
-  return { ...timerOf(row as unknown as TimerRow), decidedUntil, lastTriggerAt, limitKey, hasDependents }
+  const [row] = await tx.query<RowOf<Omit<LockedTimer, 'shard'>>>(LOCK, [shard, jobId])
+  return row ? { shard, ...LOCKED.read(row) } : null
 }
 
 /** Where a new rule takes over: now, but never before what is decided, whatever clock decided it. */

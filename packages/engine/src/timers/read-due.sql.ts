@@ -2,11 +2,11 @@ import { FIRST_ID } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { TIMER_COLUMNS, type Timer, type TimerRow, timerOf } from './timer.ts'
+import { TIMER, type Timer, type TimerRow, timerOf } from './timer.ts'
 
 const READ_DUE = statement(
   'read_due_timers',
-  `select ${TIMER_COLUMNS}
+  `select ${TIMER.text}
    from unnest($1::smallint[], $2::float8[], $3::uuid[]) as s (shard, after_due, after_id) cross join lateral (
      select * from belfry.timers t
      where t.shard = s.shard and (t.due_at, t.job_id) > (to_timestamp(s.after_due / 1000), s.after_id)

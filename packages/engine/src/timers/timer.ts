@@ -1,16 +1,17 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { columns, type RowOf } from '../store/columns.ts'
 
 /**
- * The timer row is a job's lock: whatever changes what promotion would do, and whoever inserts a run of a job that has a
- * timer, raises `version` in its transaction. Promotion is a compare-and-set on it.
+ * The timer row is a job's lock: a transaction that changes what promotion would do, or inserts a run of a job that has a
+ * timer, raises `version`. Promotion is a compare-and-set on it.
  */
 export interface Timer {
   shard: number
   jobId: string
   version: number
   dueAt: Instant
-  /** Null while the job has not been planned yet: it was created by SQL and nobody has understood it so far. */
+  /** Null while the job has not been planned yet: it was created by SQL and no planner has read it so far. */
   nominalAt: Instant | null
   /** Null for a one-off. */
   scheduleId: string | null
@@ -27,45 +28,45 @@ export interface Timer {
   fairnessKey: number | null
 }
 
-export const TIMER_COLUMNS = `t.job_id, t.version, t.due_at, t.nominal_at, t.schedule_id, t.job_version, t.tenant_id, t.queue_id, t.timeout_ms,
-  t.jitter_ms, t.remaining_runs, t.priority, t.overlap, t.delivery, t.fairness_key`
-
-export type TimerRow = readonly [
-  jobId: string,
-  version: number,
-  dueAt: Instant,
-  nominalAt: Instant | null,
-  scheduleId: string | null,
-  jobVersion: number,
-  tenantId: number,
-  queueId: number,
-  timeoutMs: number,
-  jitterMs: number,
-  remainingRuns: number | null,
-  priority: number,
-  overlap: number,
-  delivery: number,
-  fairnessKey: number | null,
-]
+export const TIMER_TEXTS = {
+  jobId: 't.job_id',
+  version: 't.version',
+  dueAt: 't.due_at',
+  nominalAt: 't.nominal_at',
+  scheduleId: 't.schedule_id',
+  jobVersion: 't.job_version',
+  tenantId: 't.tenant_id',
+  queueId: 't.queue_id',
+  timeoutMs: 't.timeout_ms',
+  jitterMs: 't.jitter_ms',
+  remainingRuns: 't.remaining_runs',
+  priority: 't.priority',
+  overlap: 't.overlap',
+  delivery: 't.delivery',
+  fairnessKey: 't.fairness_key',
+}
+export const TIMER = columns<Omit<Timer, 'shard'>>(TIMER_TEXTS)
+export type TimerRow = RowOf<Omit<Timer, 'shard'>>
 
 export function timerOf(row: TimerRow): Timer {
+  const jobId = TIMER.get(row, 'jobId')
   return {
-    shard: shardOfJob(row[0]),
-    jobId: row[0],
-    version: row[1],
-    dueAt: row[2],
-    nominalAt: row[3],
-    scheduleId: row[4],
-    jobVersion: row[5],
-    tenantId: row[6],
-    queueId: row[7],
-    timeoutMs: row[8],
-    jitterMs: row[9],
-    remainingRuns: row[10],
-    priority: row[11],
-    overlap: row[12],
-    delivery: row[13],
-    fairnessKey: row[14],
+    shard: shardOfJob(jobId),
+    jobId,
+    version: TIMER.get(row, 'version'),
+    dueAt: TIMER.get(row, 'dueAt'),
+    nominalAt: TIMER.get(row, 'nominalAt'),
+    scheduleId: TIMER.get(row, 'scheduleId'),
+    jobVersion: TIMER.get(row, 'jobVersion'),
+    tenantId: TIMER.get(row, 'tenantId'),
+    queueId: TIMER.get(row, 'queueId'),
+    timeoutMs: TIMER.get(row, 'timeoutMs'),
+    jitterMs: TIMER.get(row, 'jitterMs'),
+    remainingRuns: TIMER.get(row, 'remainingRuns'),
+    priority: TIMER.get(row, 'priority'),
+    overlap: TIMER.get(row, 'overlap'),
+    delivery: TIMER.get(row, 'delivery'),
+    fairnessKey: TIMER.get(row, 'fairnessKey'),
   }
 }
 

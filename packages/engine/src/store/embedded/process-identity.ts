@@ -53,12 +53,15 @@ function startOf(pid: number): string | null {
   }
 }
 
+/** Among the fields that follow the state. */
+const START_TIME = 18
+
 function linuxStart(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The second field is the command in parentheses and may itself hold spaces and parentheses.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? '')
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return state === 'Z' || state === 'X' ? null : (fields.at(START_TIME) ?? '')
   } catch {
     return null
   }
