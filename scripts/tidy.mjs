@@ -31,6 +31,12 @@ const ENGINE = 'packages/engine/src/'
 /** Words for places that say nothing about what is there. */
 const FORBIDDEN_FOLDERS = /^(utils?|helpers?|types|commons?|libs?|shared|misc|maintenance|managers?)$/
 const MAX_LINES = 400
+/** Of a row that is read by place. */
+const MAX_PLACES = 10
+/** A list that begins like this is a tuple's type: no value does. */
+const TUPLE = /^\[\s*(?:\.{3}\[\s*)?(?:(?:string|number|boolean)\b|[\w$]+\??\s*:)/
+/** What stands before a tuple's type. */
+const BEFORE_TUPLE = /(?:\btype\s+[\w$]+(?:<[^>]*>)?\s*=|<|\breadonly|\bas|[^|&][|&])\s*$/
 /** A description of the whole API, made by a program and read with a search. */
 const GENERATED = /^packages\/client\/src\/wire\.ts$/
 
@@ -55,6 +61,7 @@ const byPath = new Map(files.map((file) => [file.path, file]))
 for (const file of files) {
   checkShape(file)
   checkTokens(file)
+  checkRows(file)
   for (const { specifier, line } of file.imports) checkImport(file, specifier, line)
 }
 checkStatementNames()
@@ -214,6 +221,40 @@ function checkTokens(file) {
   if (path.startsWith('packages/') && !MAY_READ_ENVIRONMENT.test(path)) {
     each(/\bprocess\s*\.\s*env\b/g, () => 'process.env outside cli; take an option')
   }
+}
+
+/** Past ten places nobody can count: columns have names, and `columns` of store/columns.ts reads a row by them. */
+function checkRows({ path, code, isTest }) {
+  if (!path.startsWith(ENGINE) || isTest) return
+  for (const { index, 0: found } of code.matchAll(/[\w$]+(?:\?\.)?\[\d{2,}\]/g)) {
+    offend(path, lineAt(code, index), `reads ${found} by its place; give the columns names`)
+  }
+  for (const { start, places } of placesNamedIn(code)) {
+    if (places > MAX_PLACES) offend(path, lineAt(code, start), `counts ${places} places; give the columns names`)
+  }
+}
+
+/** Tuple types and lists that take a row apart, with how many places each has. A list of values is neither. */
+function placesNamedIn(code) {
+  const named = []
+  const open = []
+  for (let i = 0; i < code.length; i++) {
+    if ('[({'.includes(code[i])) open.push({ char: code[i], start: i, places: 1, parameters: [] })
+    else if (code[i] === ',' && open.length > 0) open.at(-1).places++
+    else if ('])}'.includes(code[i]) && open.length > 0) {
+      const list = open.pop()
+      const [before, text, after] = [code.slice(0, list.start).trimEnd(), code.slice(list.start, i), code.slice(i + 1)]
+      if (list.char === '(' && /^\s*(?::[^;{}]*?)?=>/.test(after)) named.push(...list.parameters)
+      if (list.char !== '[') continue
+      if (/,\s*$/.test(text)) list.places--
+      const parent = open.at(-1)
+      if (parent?.char === '[' && before.endsWith('...')) parent.places += list.places - 1
+      const isBinding = /^\s*=(?![=>])/.test(after) || (/^\s*:/.test(after) && !before.endsWith('?'))
+      if (isBinding || TUPLE.test(text) || BEFORE_TUPLE.test(before.slice(-100))) named.push(list)
+      else if (parent?.char === '(') parent.parameters.push(list)
+    }
+  }
+  return named
 }
 
 function checkImport(file, specifier, line) {
