@@ -12,7 +12,7 @@ import {
 } from '../leases/take-lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { HAS_NO_LIMIT, type Kind, type Level, levelArrays, pickRuns } from './pick.ts'
@@ -21,29 +21,18 @@ import { HAS_NO_LIMIT, type Kind, type Level, levelArrays, pickRuns } from './pi
  * Picking and leasing as two statements of one transaction, which looks at limits in between. A row that is held does not move, so
  * its ctid names it in the statements that follow.
  */
-interface Picked {
-  place: string
-  shard: number
-  key: string | null
-  nominalAt: Instant
-  jobId: string
-  attempt: number
-  turn: string
-  priority: number
-  delivery: number
-}
-
-const PICKED = columns<Picked>({
-  place: 'r.ctid as place',
-  shard: 'r.shard',
-  key: 'r.limit_key',
-  nominalAt: 'r.nominal_at',
-  jobId: 'r.job_id',
-  attempt: 'r.attempt',
-  turn: 'r.turn',
-  priority: 'r.priority',
-  delivery: 'r.delivery',
+const PICKED = columns({
+  place: column<string>('r.ctid as place'),
+  shard: column<number>('r.shard'),
+  key: column<string | null>('r.limit_key'),
+  nominalAt: column<Instant>('r.nominal_at'),
+  jobId: column<string>('r.job_id'),
+  attempt: column<number>('r.attempt'),
+  turn: column<string>('r.turn'),
+  priority: column<number>('r.priority'),
+  delivery: column<number>('r.delivery'),
 })
+type Row = RowOf<Read<typeof PICKED>>
 const MAY_PICK = `($5::boolean or ${HAS_NO_LIMIT})`
 const PICK: Record<Kind, ReturnType<typeof statement>> = {
   plain: statement(
@@ -94,7 +83,7 @@ export interface Pick {
 export async function pick(tx: Queryable, kind: Kind, pick: Pick): Promise<PickedRun[]> {
   const { queueId, levels, limit, isQueueHeld, exceptKeys } = pick
   const values = [queueId, ...levelArrays(levels), limit, isQueueHeld]
-  const rows = await tx.query<RowOf<Picked>>(PICK[kind], kind === 'keyed' ? [...values, exceptKeys] : values)
+  const rows = await tx.query<Row>(PICK[kind], kind === 'keyed' ? [...values, exceptKeys] : values)
   return rows.map((row) => ({
     place: PICKED.get(row, 'place'),
     shard: PICKED.get(row, 'shard'),

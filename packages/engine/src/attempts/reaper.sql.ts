@@ -2,22 +2,23 @@ import type { Definition } from '../job/definition.ts'
 import { retryDecision } from '../job/retry.ts'
 import { CAUSE, type FailureClass, isOnce, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
-import { LEASED_RUN, type LeasedRun } from '../leases/lease-row.ts'
+import { LEASED_RUN } from '../leases/lease-row.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Finish } from './finish.sql.ts'
 import type { Finisher } from './finisher.ts'
 
-interface Expired extends LeasedRun {
-  cancelRequested: boolean
-  priority: number
-}
-const EXPIRED = columns<Expired>({ ...LEASED_RUN, cancelRequested: 'r.cancel_requested', priority: 'r.priority' })
+const EXPIRED = columns({
+  ...LEASED_RUN,
+  cancelRequested: column<boolean>('r.cancel_requested'),
+  priority: column<number>('r.priority'),
+})
+type Expired = Read<typeof EXPIRED>
 const FIND = statement(
   'expired_leases',
   `select ${EXPIRED.text}

@@ -1,7 +1,7 @@
 import { isJobId, shardOfJob } from '../job/ids.ts'
 import { OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { tellDependents } from '../store/tell-dependents.ts'
@@ -33,28 +33,20 @@ const COUNT = statement(
      ${tellDependents('counted', { number: '0', outcome: OUTCOME.succeeded })} returning 1
    ) select count(*)::int from told`,
 )
-interface Batch extends Counts {
-  tenantId: number
-  name: string | null
-  total: number
-  onFinishJobId: string | null
-  createdAt: Instant
-  createdBy: string | null
-  finishedAt: Instant | null
-}
-const BATCH = columns<Batch>({
-  tenantId: 'b.tenant_id',
-  name: 'b.name',
-  total: 'b.total',
-  succeeded: 'b.succeeded',
-  failed: 'b.failed',
-  canceled: 'b.canceled',
-  skipped: 'b.skipped',
-  onFinishJobId: 'b.on_finish',
-  createdAt: 'b.created_at',
-  createdBy: 'b.created_by',
-  finishedAt: 'b.finished_at',
+const BATCH = columns({
+  tenantId: column<number>('b.tenant_id'),
+  name: column<string | null>('b.name'),
+  total: column<number>('b.total'),
+  succeeded: column<number>('b.succeeded'),
+  failed: column<number>('b.failed'),
+  canceled: column<number>('b.canceled'),
+  skipped: column<number>('b.skipped'),
+  onFinishJobId: column<string | null>('b.on_finish'),
+  createdAt: column<Instant>('b.created_at'),
+  createdBy: column<string | null>('b.created_by'),
+  finishedAt: column<Instant | null>('b.finished_at'),
 })
+type Row = RowOf<Read<typeof BATCH>>
 const GET = statement('get_batch', `select ${BATCH.text} from belfry.batches b where b.shard = $1 and b.id = $2`)
 /** The batches that these one-offs were made in, or run at the end of. */
 const OF_JOBS = statement(
@@ -158,7 +150,7 @@ export interface BatchView extends Counts {
 /** Null: there is no such batch, or it is another tenant's. */
 export async function getBatch(db: Queryable, tenantId: number | null, id: string): Promise<BatchView | null> {
   if (!isJobId(id)) return null
-  const [row] = await db.query<RowOf<Batch>>(GET, [shardOfJob(id), id])
+  const [row] = await db.query<Row>(GET, [shardOfJob(id), id])
   if (row === undefined) return null
   const { tenantId: owner, createdAt, finishedAt, ...batch } = BATCH.read(row)
   if (tenantId !== null && owner !== tenantId) return null

@@ -2,7 +2,8 @@ import { CHILD_KIND } from '../job/after.ts'
 import { shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Charged } from '../ready/turn.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { EDGE_STATE, type Edge } from './edges.sql.ts'
@@ -22,31 +23,23 @@ export interface HeldEdge extends Edge {
   held: HeldChild | null
 }
 
-interface Open extends Edge {
-  place: string
+const OPEN = columns({
+  parent: column<string>('e.parent'),
+  child: column<string>('e.child'),
+  kind: column<number>('e.kind'),
+  childNominal: column<Instant | null>('e.child_nominal'),
+  wanted: column<number>('e.wanted'),
+  onFailure: column<number>('e.on_failure'),
+  place: column<string>('e.ctid'),
   /** Null: there is no child to hold, or another transaction holds it. */
-  childPlace: string | null
-  queueId: number
-  tenantId: number
-  priority: number
-  kept: number
-  delivery: number
-}
-const OPEN = columns<Open>({
-  parent: 'e.parent',
-  child: 'e.child',
-  kind: 'e.kind',
-  childNominal: 'e.child_nominal',
-  wanted: 'e.wanted',
-  onFailure: 'e.on_failure',
-  place: 'e.ctid',
-  childPlace: 'r.ctid',
-  queueId: 'r.queue_id',
-  tenantId: 'r.tenant_id',
-  priority: 'r.priority',
-  kept: 'r.turn::float8',
-  delivery: 'r.delivery',
+  childPlace: column<string | null>('r.ctid'),
+  queueId: column<number>('r.queue_id'),
+  tenantId: column<number>('r.tenant_id'),
+  priority: column<number>('r.priority'),
+  kept: column<number>('r.turn::float8'),
+  delivery: column<number>('r.delivery'),
 })
+type Row = RowOf<Read<typeof OPEN>>
 
 /** In the order of children, which is the order in which they are taken; what other transactions hold is passed over. */
 const HOLD = statement(
@@ -67,7 +60,7 @@ const HOLD = statement(
 
 /** The open edges of these jobs, with the runs that wait at their ends. */
 export async function holdChildren(tx: Queryable, parents: readonly string[], limit: number): Promise<HeldEdge[]> {
-  const rows = await tx.query<RowOf<Open>>(HOLD, [parents.map(shardOfJob), parents, limit])
+  const rows = await tx.query<Row>(HOLD, [parents.map(shardOfJob), parents, limit])
   return rows.map((row) => {
     const { childPlace, queueId, tenantId, priority, kept, delivery, ...edge } = OPEN.read(row)
     const charged = { queueId, tenantId, priority, fairnessKey: keptFairness(kept) }

@@ -1,44 +1,38 @@
 import { CAUSE, isOnce } from '../job/states.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Lease } from './lease.ts'
 
-/** A leased run as it stands in `runs`. */
-export interface LeasedRun
-  extends Required<Omit<Lease, 'atMostOnce' | 'isBackfill' | 'turn' | 'isAwaited' | 'definition' | 'ownPayload'>> {
-  delivery: number
-  cause: number
-}
-
-/** Of the row `r`. */
+/** Of a leased run as it stands in `runs`, the row `r`. */
 export const LEASED_RUN = {
-  shard: 'r.shard',
-  jobId: 'r.job_id',
-  nominalAt: 'r.nominal_at',
-  attempt: 'r.attempt',
-  holder: 'r.holder',
-  tenantId: 'r.tenant_id',
-  queueId: 'r.queue_id',
-  limitKey: 'r.limit_key',
-  jobVersion: 'r.job_version',
-  failures: 'r.failures',
-  leasedAt: 'r.leased_at',
-  leaseUntil: 'r.lease_until',
-  deadline: 'r.deadline',
-  oneOff: 'r.one_off',
-  delivery: 'r.delivery',
-  cause: 'r.cause',
+  shard: column<number>('r.shard'),
+  jobId: column<string>('r.job_id'),
+  nominalAt: column<Instant>('r.nominal_at'),
+  attempt: column<number>('r.attempt'),
+  holder: column<string>('r.holder'),
+  tenantId: column<number>('r.tenant_id'),
+  queueId: column<number>('r.queue_id'),
+  limitKey: column<string | null>('r.limit_key'),
+  jobVersion: column<number>('r.job_version'),
+  failures: column<number>('r.failures'),
+  leasedAt: column<Instant>('r.leased_at'),
+  leaseUntil: column<Instant>('r.lease_until'),
+  deadline: column<Instant>('r.deadline'),
+  oneOff: column<boolean>('r.one_off'),
+  delivery: column<number>('r.delivery'),
+  cause: column<number>('r.cause'),
 }
 
 /** With what is needed to perform it. */
-type Held = LeasedRun & Pick<Lease, 'definition' | 'ownPayload'>
-
-const HELD = columns<Held>({
+const HELD = columns({
   ...LEASED_RUN,
-  definition: '(select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id)',
-  ownPayload: `(select p.payload from belfry.run_payloads p
-     where r.cause = ${CAUSE.trigger} and p.shard = r.shard and p.job_id = r.job_id and p.nominal_at = r.nominal_at)`,
+  definition: column<string | null>(
+    '(select s.definition from belfry.specs s where r.one_off and s.shard = r.shard and s.job_id = r.job_id)',
+  ),
+  ownPayload: column<string | null>(`(select p.payload from belfry.run_payloads p
+     where r.cause = ${CAUSE.trigger} and p.shard = r.shard and p.job_id = r.job_id and p.nominal_at = r.nominal_at)`),
 })
-export type HeldRow = RowOf<Held>
+export type HeldRow = RowOf<Read<typeof HELD>>
 
 export const HELD_TO_PERFORM = HELD.text
 /** Without: it is to be ended. */

@@ -1,7 +1,7 @@
 import { shardOfJob } from '../job/ids.ts'
 import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Lease } from './lease.ts'
 
 /** How a statement writes the terms of its leases; times are in milliseconds. */
@@ -24,45 +24,26 @@ export const TAKEN = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r
        r.delivery, r.limit_key, r.holder`
 
 /** A leased run as a statement answers it, with what a one-off is to do; a recurring job's definition is remembered by version. */
-interface Leased {
-  jobId: string
-  nominalAt: Instant
-  attempt: number
-  tenantId: number
-  jobVersion: number
-  failures: number
-  timeoutMs: number
-  oneOff: boolean
-  priority: number
-  turn: string
-  cause: number
-  delivery: number
-  limitKey: string | null
-  holder: string
-  definition: string | null
-  ownPayload: string | null
-}
-
-export const LEASED = columns<Leased>({
-  jobId: 't.job_id',
-  nominalAt: 't.nominal_at',
-  attempt: 't.attempt',
-  tenantId: 't.tenant_id',
-  jobVersion: 't.job_version',
-  failures: 't.failures',
-  timeoutMs: 't.timeout_ms',
-  oneOff: 't.one_off',
-  priority: 't.priority',
-  turn: 't.turn',
-  cause: 't.cause',
-  delivery: 't.delivery',
-  limitKey: 't.limit_key',
-  holder: 't.holder',
-  definition: 's.definition',
-  ownPayload: `case when t.cause = ${CAUSE.trigger} then (
-       select p.payload from belfry.run_payloads p where p.shard = t.shard and p.job_id = t.job_id and p.nominal_at = t.nominal_at) end`,
+export const LEASED = columns({
+  jobId: column<string>('t.job_id'),
+  nominalAt: column<Instant>('t.nominal_at'),
+  attempt: column<number>('t.attempt'),
+  tenantId: column<number>('t.tenant_id'),
+  jobVersion: column<number>('t.job_version'),
+  failures: column<number>('t.failures'),
+  timeoutMs: column<number>('t.timeout_ms'),
+  oneOff: column<boolean>('t.one_off'),
+  priority: column<number>('t.priority'),
+  turn: column<string>('t.turn'),
+  cause: column<number>('t.cause'),
+  delivery: column<number>('t.delivery'),
+  limitKey: column<string | null>('t.limit_key'),
+  holder: column<string>('t.holder'),
+  definition: column<string | null>('s.definition'),
+  ownPayload: column<string | null>(`case when t.cause = ${CAUSE.trigger} then (
+       select p.payload from belfry.run_payloads p where p.shard = t.shard and p.job_id = t.job_id and p.nominal_at = t.nominal_at) end`),
 })
-export type LeasedRow = RowOf<Leased>
+export type LeasedRow = RowOf<Read<typeof LEASED>>
 
 /** The rows `t` of a leasing update, with the specs of one-offs. */
 export const withSpecs = (taken: string): string =>

@@ -4,7 +4,8 @@ import { shardOfJob } from '../job/ids.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { FireTimeText } from '../schedule/local-time.ts'
-import { type JobRow, type JobView, onceAtOf } from './job-view.ts'
+import type { JobRow } from './job-places.sql.ts'
+import { type JobView, onceAtOf } from './job-view.ts'
 
 export interface DescribeDeps {
   clock: Clock

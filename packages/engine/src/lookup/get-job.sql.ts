@@ -4,8 +4,8 @@ import type { RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type DescribeDeps, type DescribedJob, describeJob } from './describe-job.ts'
-import { JOB, jobPlaces } from './job-places.sql.ts'
-import { type JobRow, type JobView, jobViewOf } from './job-view.ts'
+import { JOB, type JobRow, jobPlaces } from './job-places.sql.ts'
+import { type JobView, jobViewOf } from './job-view.ts'
 
 /**
  * One statement over all places of the shard, so one snapshot: a job is found wherever it is just moving to. Nothing of a

@@ -3,7 +3,7 @@ import { createdAtOf, parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import { columns } from '../store/columns.ts'
+import { column, columns, type Read } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { dateOf } from './job-view.ts'
@@ -20,88 +20,51 @@ import {
 const MAX_ATTEMPTS = 1_000
 
 /** Where the run is; nothing but nulls if it is over. */
-interface Place {
-  tenantId: number | null
-  tenant: string | null
-  queue: string | null
-  state: number | null
-  isDead: boolean | null
-  dueAt: Instant | null
-  attempt: number | null
-  failures: number | null
-  cause: number | null
-  jobVersion: number | null
-  cancelRequested: boolean | null
-  leaseUntil: Instant | null
-  failureClass: number | null
-  error: string | null
-  progress: string | null
-  blockedBy: Instant | null
-}
-const PLACE = columns<Place>({
-  tenantId: 'p.tenant_id',
-  tenant: '(select n.name from belfry.tenants n where n.id = p.tenant_id)',
-  queue: '(select q.name from belfry.queues q where q.id = p.queue_id)',
-  state: 'p.state',
-  isDead: 'p.is_dead',
-  dueAt: 'p.due_at',
-  attempt: 'p.attempt',
-  failures: 'p.failures',
-  cause: 'p.cause',
-  jobVersion: 'p.job_version',
-  cancelRequested: 'p.cancel_requested',
-  leaseUntil: 'p.lease_until',
-  failureClass: 'p.failure_class',
-  error: 'p.error',
-  progress: `case when p.state is not null then (
-       select c.progress from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000)) end`,
-  blockedBy: `case when p.state = ${RUN_STATE.blocked} then (
-       select r.nominal_at from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked} order by r.nominal_at limit 1) end`,
+const PLACE = columns({
+  tenantId: column<number | null>('p.tenant_id'),
+  tenant: column<string | null>('(select n.name from belfry.tenants n where n.id = p.tenant_id)'),
+  queue: column<string | null>('(select q.name from belfry.queues q where q.id = p.queue_id)'),
+  state: column<number | null>('p.state'),
+  isDead: column<boolean | null>('p.is_dead'),
+  dueAt: column<Instant | null>('p.due_at'),
+  attempt: column<number | null>('p.attempt'),
+  failures: column<number | null>('p.failures'),
+  cause: column<number | null>('p.cause'),
+  jobVersion: column<number | null>('p.job_version'),
+  cancelRequested: column<boolean | null>('p.cancel_requested'),
+  leaseUntil: column<Instant | null>('p.lease_until'),
+  failureClass: column<number | null>('p.failure_class'),
+  error: column<string | null>('p.error'),
+  progress: column<string | null>(`case when p.state is not null then (
+       select c.progress from belfry.checkpoints c where c.shard = $1 and c.job_id = $2 and c.nominal_at = to_timestamp($3::float8 / 1000)) end`),
+  blockedBy: column<Instant | null>(`case when p.state = ${RUN_STATE.blocked} then (
+       select r.nominal_at from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.state <> ${RUN_STATE.blocked} order by r.nominal_at limit 1) end`),
 })
+type Place = Read<typeof PLACE>
 
 /** An attempt that has ended. */
-interface Ended {
-  number: number
-  counted: boolean
-  final: boolean
-  outcome: number
-  failureClass: number | null
-  error: string | null
-  statusCode: number | null
-  holder: string | null
-  leasedAt: Instant | null
-  startedAt: Instant | null
-  finishedAt: Instant
-  result: string | null
-  tenantId: number
-  tenant: string | null
-  queue: string | null
-  dueAt: Instant
-  cause: number
-  jobVersion: number
-  response: string | null
-}
-const ENDED = columns<Ended>({
-  number: 'a.number',
-  counted: 'a.counted',
-  final: 'a.final',
-  outcome: 'a.outcome',
-  failureClass: 'a.failure_class',
-  error: 'a.error',
-  statusCode: 'a.status_code',
-  holder: 'a.holder',
-  leasedAt: 'a.leased_at',
-  startedAt: 'a.started_at',
-  finishedAt: 'a.finished_at',
-  result: 'a.result',
-  tenantId: 'a.tenant_id',
-  tenant: '(select n.name from belfry.tenants n where n.id = a.tenant_id)',
-  queue: '(select q.name from belfry.queues q where q.id = a.queue_id)',
-  dueAt: 'a.due_at',
-  cause: 'a.cause',
-  jobVersion: 'a.job_version',
-  response: 'a.response',
+const ENDED = columns({
+  number: column<number>('a.number'),
+  counted: column<boolean>('a.counted'),
+  final: column<boolean>('a.final'),
+  outcome: column<number>('a.outcome'),
+  failureClass: column<number | null>('a.failure_class'),
+  error: column<string | null>('a.error'),
+  statusCode: column<number | null>('a.status_code'),
+  holder: column<string | null>('a.holder'),
+  leasedAt: column<Instant | null>('a.leased_at'),
+  startedAt: column<Instant | null>('a.started_at'),
+  finishedAt: column<Instant>('a.finished_at'),
+  result: column<string | null>('a.result'),
+  tenantId: column<number>('a.tenant_id'),
+  tenant: column<string | null>('(select n.name from belfry.tenants n where n.id = a.tenant_id)'),
+  queue: column<string | null>('(select q.name from belfry.queues q where q.id = a.queue_id)'),
+  dueAt: column<Instant>('a.due_at'),
+  cause: column<number>('a.cause'),
+  jobVersion: column<number>('a.job_version'),
+  response: column<string | null>('a.response'),
 })
+type Ended = Read<typeof ENDED>
 
 /**
  * One statement over all places of a run, so one snapshot: the timer that it will come from, `runs`, `dead_letters`, each

@@ -1,6 +1,6 @@
 import { OUTCOME, RUN_STATE } from '../job/states.ts'
-import { columns } from '../store/columns.ts'
-import type { JobRow } from './job-view.ts'
+import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read } from '../store/columns.ts'
 
 /**
  * Where a job can be, as joins that every look-up of jobs shares: each by primary key, except its
@@ -30,6 +30,11 @@ export const jobPlaces = (shard: string, id: string, since: string): string => `
      where a.shard = ${shard} and a.job_id = ${id} and a.finished_at >= ${since} and a.final
      order by a.nominal_at desc, a.finished_at desc limit 1) a on true`
 
+export const JOB_STATUSES = ['active', 'paused', 'completed', 'canceled', 'succeeded', 'failed'] as const
+
+/** A one-off is active or paused, then succeeded, failed or canceled; one whose history has expired is just completed. */
+export type JobViewStatus = (typeof JOB_STATUSES)[number]
+
 /** Of a one-off that is over, its last run decides; a dead letter stands for one whose history has expired. */
 export const JOB_STATUS = `case
      when j.id is not null then case j.status when 1 then 'paused' when 2 then 'completed' when 3 then 'canceled' else 'active' end
@@ -45,30 +50,39 @@ export const NEXT_RUN_AT = `case
      when t.due_at is not null then case when t.due_at < 'infinity' then t.nominal_at end
      when j.id is null and r.state not in (${RUN_STATE.leased}, ${RUN_STATE.dependent}) then r.due_at end`
 
-export const JOB = columns<JobRow>({
-  jobId: 'coalesce(j.id, s.job_id) as id',
-  tenantId: 'coalesce(j.tenant_id, s.tenant_id)',
-  tenant: '(select n.name from belfry.tenants n where n.id = coalesce(j.tenant_id, s.tenant_id))',
-  status: JOB_STATUS,
-  isOneOff: 'j.id is null',
-  name: 'coalesce(j.name, s.name)',
-  version: 'coalesce(j.version, s.version)',
-  updatedAt: 'coalesce(j.updated_at, s.updated_at)',
-  pausedAt: 'coalesce(j.paused_at, s.paused_at)',
-  pausedReason: 'coalesce(j.pause_reason, s.pause_reason)',
-  pausedBy: 'coalesce(j.paused_by, s.paused_by)',
-  definition: 'case when j.id is not null then j.definition else s.definition end',
-  timerNominalAt: 't.nominal_at',
-  timerDueAt: 't.due_at',
-  scheduleId: 't.schedule_id',
-  remainingRuns: 't.remaining_runs',
-  runNominalAt: 'r.nominal_at',
-  runDueAt: 'r.due_at',
-  runState: 'r.state',
-  lastNominalAt: 'coalesce(a.nominal_at, d.nominal_at)',
-  lastOutcome: `coalesce(a.outcome, case when d.nominal_at is not null then ${OUTCOME.failed} end)`,
-  lastFailureClass: 'case when a.nominal_at is not null then a.failure_class else d.failure_class end',
-  lastError: 'case when a.nominal_at is not null then a.error else d.error end',
-  lastFinishedAt: 'coalesce(a.finished_at, d.died_at)',
-  lastAttempt: 'coalesce(a.number, d.attempt)',
+export const JOB = columns({
+  jobId: column<string>('coalesce(j.id, s.job_id) as id'),
+  tenantId: column<number>('coalesce(j.tenant_id, s.tenant_id)'),
+  tenant: column<string | null>(
+    '(select n.name from belfry.tenants n where n.id = coalesce(j.tenant_id, s.tenant_id))',
+  ),
+  status: column<JobViewStatus>(JOB_STATUS),
+  isOneOff: column<boolean>('j.id is null'),
+  name: column<string | null>('coalesce(j.name, s.name)'),
+  version: column<number>('coalesce(j.version, s.version)'),
+  updatedAt: column<Instant>('coalesce(j.updated_at, s.updated_at)'),
+  pausedAt: column<Instant | null>('coalesce(j.paused_at, s.paused_at)'),
+  pausedReason: column<string | null>('coalesce(j.pause_reason, s.pause_reason)'),
+  pausedBy: column<string | null>('coalesce(j.paused_by, s.paused_by)'),
+  /** JSON. */
+  definition: column<string>('case when j.id is not null then j.definition else s.definition end'),
+  timerNominalAt: column<Instant | null>('t.nominal_at'),
+  timerDueAt: column<Instant | null>('t.due_at'),
+  /** Of a recurring job that has a future: the schedule it goes by, and how many runs are left of `maxRuns`. */
+  scheduleId: column<string | null>('t.schedule_id'),
+  remainingRuns: column<number | null>('t.remaining_runs'),
+  runNominalAt: column<Instant | null>('r.nominal_at'),
+  runDueAt: column<Instant | null>('r.due_at'),
+  runState: column<number | null>('r.state'),
+  lastNominalAt: column<Instant | null>('coalesce(a.nominal_at, d.nominal_at)'),
+  lastOutcome: column<number | null>(
+    `coalesce(a.outcome, case when d.nominal_at is not null then ${OUTCOME.failed} end)`,
+  ),
+  lastFailureClass: column<number | null>(
+    'case when a.nominal_at is not null then a.failure_class else d.failure_class end',
+  ),
+  lastError: column<string | null>('case when a.nominal_at is not null then a.error else d.error end'),
+  lastFinishedAt: column<Instant | null>('coalesce(a.finished_at, d.died_at)'),
+  lastAttempt: column<number | null>('coalesce(a.number, d.attempt)'),
 })
+export type JobRow = Read<typeof JOB>

@@ -15,12 +15,8 @@ import { createdAtOf, runIdOf } from '../job/ids.ts'
 import { type FailureClass, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { formatDuration } from '../schedule/duration.ts'
+import type { JobRow, JobViewStatus } from './job-places.sql.ts'
 import { type FinalStatus, failureClassOf, finalStatusOf } from './run-view.ts'
-
-export const JOB_STATUSES = ['active', 'paused', 'completed', 'canceled', 'succeeded', 'failed'] as const
-
-/** A one-off is active or paused, then succeeded, failed or canceled; one whose history has expired is just completed. */
-export type JobViewStatus = (typeof JOB_STATUSES)[number]
 
 export interface LastRun {
   id: string
@@ -80,36 +76,6 @@ export interface JobView {
   pausedReason: string | null
   /** Who paused it; null: it is not, or that was not written down then. */
   pausedBy: string | null
-}
-
-export interface JobRow {
-  jobId: string
-  tenantId: number
-  tenant: string | null
-  status: JobViewStatus
-  isOneOff: boolean
-  name: string | null
-  version: number
-  updatedAt: Instant
-  pausedAt: Instant | null
-  pausedReason: string | null
-  pausedBy: string | null
-  /** JSON. */
-  definition: string
-  timerNominalAt: Instant | null
-  timerDueAt: Instant | null
-  /** Of a recurring job that has a future: the schedule it goes by, and how many runs are left of `maxRuns`. */
-  scheduleId: string | null
-  remainingRuns: number | null
-  runNominalAt: Instant | null
-  runDueAt: Instant | null
-  runState: number | null
-  lastNominalAt: Instant | null
-  lastOutcome: number | null
-  lastFailureClass: number | null
-  lastError: string | null
-  lastFinishedAt: Instant | null
-  lastAttempt: number | null
 }
 
 /** A one-off that is due within this time of its creation was to run at once. */

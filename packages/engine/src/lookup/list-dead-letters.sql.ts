@@ -1,7 +1,7 @@
 import { parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
 import { type Cause, FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { readRange, readTextFilter, type When } from './filter.ts'
@@ -19,37 +19,23 @@ import {
 } from './page.ts'
 import { causeOf, FAILURE_CLASSES, failureClassOf } from './run-view.ts'
 
-interface DeadLetter {
-  diedAt: Instant
-  jobId: string
-  nominalAt: Instant
-  dueAt: Instant
-  tenant: string | null
-  queue: string | null
-  jobVersion: number
-  attempt: number
-  failures: number
-  priority: number
-  cause: number
-  failureClass: number | null
-  error: string | null
-}
 /** Of the row `d`, a dead letter of the tenant `$1`. */
-const DEAD = columns<DeadLetter>({
-  diedAt: 'd.died_at',
-  jobId: 'd.job_id',
-  nominalAt: 'd.nominal_at',
-  dueAt: 'd.due_at',
-  tenant: '(select n.name from belfry.tenants n where n.id = $1)',
-  queue: '(select q.name from belfry.queues q where q.id = d.queue_id)',
-  jobVersion: 'd.job_version',
-  attempt: 'd.attempt',
-  failures: 'd.failures',
-  priority: 'd.priority',
-  cause: 'd.cause',
-  failureClass: 'd.failure_class',
-  error: 'd.error',
+const DEAD = columns({
+  diedAt: column<Instant>('d.died_at'),
+  jobId: column<string>('d.job_id'),
+  nominalAt: column<Instant>('d.nominal_at'),
+  dueAt: column<Instant>('d.due_at'),
+  tenant: column<string | null>('(select n.name from belfry.tenants n where n.id = $1)'),
+  queue: column<string | null>('(select q.name from belfry.queues q where q.id = d.queue_id)'),
+  jobVersion: column<number>('d.job_version'),
+  attempt: column<number>('d.attempt'),
+  failures: column<number>('d.failures'),
+  priority: column<number>('d.priority'),
+  cause: column<number>('d.cause'),
+  failureClass: column<number | null>('d.failure_class'),
+  error: column<string | null>('d.error'),
 })
+type Row = RowOf<Read<typeof DEAD>>
 
 /** By `dead_letters_by_tenant`, the latest death first, downwards from the cursor; the filters look at `$8` of them at most. */
 const LIST = statement(
@@ -124,7 +110,7 @@ export async function listDeadLetters(db: Queryable, request: ListDeadLetters): 
   ]
   if (jobId !== undefined && !UUID.test(jobId)) return { items: [], nextCursor: null }
   const isFiltered = queue !== null || failureClass !== undefined || jobId !== undefined
-  const rows = await db.query<RowOf<DeadLetter>>(LIST, [
+  const rows = await db.query<Row>(LIST, [
     tenantId,
     Number(diedAt),
     atJobId,
@@ -150,11 +136,11 @@ export async function listDeadLetters(db: Queryable, request: ListDeadLetters): 
 export async function getDeadLetter(db: Queryable, tenantId: number, runId: string): Promise<DeadLetterView | null> {
   const run = parseRunId(runId)
   if (run === null) return null
-  const [row] = await db.query<RowOf<DeadLetter>>(GET, [tenantId, shardOfJob(run.jobId), run.jobId, run.nominalAt])
+  const [row] = await db.query<Row>(GET, [tenantId, shardOfJob(run.jobId), run.jobId, run.nominalAt])
   return row === undefined ? null : deadLetterOf(row)
 }
 
-function deadLetterOf(row: RowOf<DeadLetter>): DeadLetterView {
+function deadLetterOf(row: Row): DeadLetterView {
   const { jobId, nominalAt, tenant, queue, cause, failureClass, ...dead } = DEAD.read(row)
   return {
     runId: runIdOf(jobId, nominalAt),

@@ -4,8 +4,16 @@ import type { RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { readLabelFilter, readRange, readTextFilter, type When } from './filter.ts'
-import { JOB, JOB_STATUS, jobPlaces, NEXT_RUN_AT } from './job-places.sql.ts'
-import { JOB_STATUSES, type JobRow, type JobView, type JobViewStatus, jobViewOf } from './job-view.ts'
+import {
+  JOB,
+  JOB_STATUS,
+  JOB_STATUSES,
+  type JobRow,
+  type JobViewStatus,
+  jobPlaces,
+  NEXT_RUN_AT,
+} from './job-places.sql.ts'
+import { type JobView, jobViewOf } from './job-view.ts'
 import {
   AFTER_ALL,
   checkWord,

@@ -3,38 +3,26 @@ import { readQueueLimits } from '../concurrency/shared-limits.sql.ts'
 import { DEFAULT_TENANT } from '../job/definition.ts'
 import { nameOf, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { dateOf } from './job-view.ts'
 import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './page.ts'
 
-interface Queue {
-  id: number
-  name: string
-  kind: number | null
-  shared: boolean
-  createdAt: Instant
-  pausedAt: Instant | null
-  pauseReason: string | null
-  pausedBy: string | null
-  maxDepth: number | null
-  maxAgeMs: number | null
-  jitterMs: number | null
-}
-const QUEUE = columns<Queue>({
-  id: 'q.id',
-  name: 'q.name',
-  kind: 'q.kind',
-  shared: 'q.shared',
-  createdAt: 'q.created_at',
-  pausedAt: 'q.paused_at',
-  pauseReason: 'q.pause_reason',
-  pausedBy: 'q.paused_by',
-  maxDepth: 'q.max_depth',
-  maxAgeMs: 'q.max_age_ms::float8',
-  jitterMs: 'q.jitter_ms',
+const QUEUE = columns({
+  id: column<number>('q.id'),
+  name: column<string>('q.name'),
+  kind: column<number | null>('q.kind'),
+  shared: column<boolean>('q.shared'),
+  createdAt: column<Instant>('q.created_at'),
+  pausedAt: column<Instant | null>('q.paused_at'),
+  pauseReason: column<string | null>('q.pause_reason'),
+  pausedBy: column<string | null>('q.paused_by'),
+  maxDepth: column<number | null>('q.max_depth'),
+  maxAgeMs: column<number | null>('q.max_age_ms::float8'),
+  jitterMs: column<number | null>('q.jitter_ms'),
 })
+type Queue = Read<typeof QUEUE>
 
 /** A tenant's own and the shared ones; of two that have the same name, the tenant's own. */
 const LIST = statement(

@@ -1,51 +1,32 @@
 import { runIdOf } from '../job/ids.ts'
 import { OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import { causeOf, failureClassOf, finalStatusOf, liveStatusOf, type RunSummary } from './run-view.ts'
-
-/** A run in lists, live or over: exactly one of `state` and `outcome` is given. */
-interface Summary {
-  jobId: string
-  nominalAt: Instant
-  dueAt: Instant
-  state: number | null
-  outcome: number | null
-  attempt: number
-  failures: number
-  cause: number
-  jobVersion: number
-  queue: string | null
-  tenant: string | null
-  failureClass: number | null
-  error: string | null
-  result: string | null
-  finishedAt: Instant | null
-}
-export type SummaryRow = RowOf<Summary>
 
 const queueOf = (row: string): string => `(select q.name from belfry.queues q where q.id = ${row}.queue_id) as queue`
 const tenantOf = (row: string): string =>
   `(select n.name from belfry.tenants n where n.id = ${row}.tenant_id) as tenant`
 
-/** Of a live run `r`, whose attempt that ended last is `last`, or nothing. */
-export const LIVE_RUN = columns<Summary>({
-  jobId: 'r.job_id',
-  nominalAt: 'r.nominal_at',
-  dueAt: 'r.due_at',
-  state: 'r.state',
-  outcome: 'null::smallint as outcome',
-  attempt: 'r.attempt',
-  failures: 'r.failures',
-  cause: 'r.cause',
-  jobVersion: 'r.job_version',
-  queue: queueOf('r'),
-  tenant: tenantOf('r'),
-  failureClass: 'last.failure_class',
-  error: 'last.error',
-  result: 'null::json as result',
-  finishedAt: 'null::timestamptz as finished_at',
+/** Of a live run `r`, whose attempt that ended last is `last`, or nothing. A run that is over has an outcome in place of a state. */
+export const LIVE_RUN = columns({
+  jobId: column<string>('r.job_id'),
+  nominalAt: column<Instant>('r.nominal_at'),
+  dueAt: column<Instant>('r.due_at'),
+  state: column<number | null>('r.state'),
+  outcome: column<number | null>('null::smallint as outcome'),
+  attempt: column<number>('r.attempt'),
+  failures: column<number>('r.failures'),
+  cause: column<number>('r.cause'),
+  jobVersion: column<number>('r.job_version'),
+  queue: column<string | null>(queueOf('r')),
+  tenant: column<string | null>(tenantOf('r')),
+  failureClass: column<number | null>('last.failure_class'),
+  error: column<string | null>('last.error'),
+  result: column<string | null>('null::json as result'),
+  finishedAt: column<Instant | null>('null::timestamptz as finished_at'),
 })
+export type SummaryRow = RowOf<Read<typeof LIVE_RUN>>
 
 export const lastAttemptOf = `left join lateral (
        select a.failure_class, a.error from belfry.attempts a

@@ -3,6 +3,11 @@ declare const named: unique symbol
 /** A row as it came: the values of its columns, in their order. */
 export type RowOf<Named extends object> = readonly unknown[] & { readonly [named]?: Named }
 
+/** The text that gives a column, and the type of what PostgreSQL answers for it. */
+export type Column<Value> = string & { readonly answers: Value }
+
+export const column = <Value>(text: string): Column<Value> => text as Column<Value>
+
 type Texts<Named extends object> = { readonly [Name in keyof Named]: string }
 
 /**
@@ -41,4 +46,14 @@ export class Columns<Named extends object> {
   }
 }
 
-export const columns = <Named extends object>(texts: Texts<Named>): Columns<Named> => new Columns(texts)
+/** Columns whose types an interface names, or else each its own: `columns({ state: column<number>('r.state') })`. */
+export function columns<Named extends object>(
+  texts: { readonly [Name in keyof Named]: Column<Named[Name]> },
+): Columns<Named>
+export function columns<Named extends object>(texts: Texts<Named>): Columns<Named>
+export function columns<Named extends object>(texts: Texts<Named>): Columns<Named> {
+  return new Columns(texts)
+}
+
+/** What a row of such columns reads as. */
+export type Read<Of> = Of extends Columns<infer Named> ? Named : never
