@@ -66,31 +66,10 @@ export async function lockJob(tx: Queryable, jobId: string): Promise<JobRow | nu
 /** A job that was paused already stays so since then, whatever else of it changes. */
 export async function writeJob(tx: Queryable, job: JobRow, now: Instant): Promise<void> {
   const pausedAt = job.status === JOB_STATUS.paused ? now : null
-  if (job.oneOff)
-    await tx.query(WRITE_SPEC, [
-      job.shard,
-      job.jobId,
-      job.version,
-      job.name,
-      job.definitionJson,
-      job.pauseReason,
-      now,
-      pausedAt,
-      job.pausedBy,
-    ])
-  else
-    await tx.query(WRITE_JOB, [
-      job.shard,
-      job.jobId,
-      job.version,
-      job.status,
-      job.name,
-      job.definitionJson,
-      job.pauseReason,
-      now,
-      pausedAt,
-      job.pausedBy,
-    ])
+  const which = [job.shard, job.jobId, job.version]
+  const what = [job.name, job.definitionJson, job.pauseReason, now, pausedAt, job.pausedBy]
+  if (job.oneOff) await tx.query(WRITE_SPEC, [...which, ...what])
+  else await tx.query(WRITE_JOB, [...which, job.status, ...what])
 }
 
 export async function deleteJob(tx: Queryable, { shard, jobId, oneOff }: JobRow): Promise<void> {

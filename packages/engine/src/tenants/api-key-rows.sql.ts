@@ -1,23 +1,23 @@
 import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { SCOPES, type Scope } from './scopes.ts'
+import { SCOPES } from './scopes.ts'
 
-export interface ApiKeyRow {
-  id: string
-  tenantId: number
-  tenant: string
-  name: string
-  prefix: string
-  scopes: Scope[]
-  createdAt: Instant
-  expiresAt: Instant | null
-  revokedAt: Instant | null
-}
+const KEY = columns({
+  id: column<string>('k.id'),
+  tenantId: column<number>('k.tenant_id'),
+  tenant: column<string>('t.name'),
+  name: column<string>('k.name'),
+  prefix: column<string>('k.prefix'),
+  scopes: column<string>("array_to_string(k.scopes, ',')"),
+  createdAt: column<Instant>('k.created_at'),
+  expiresAt: column<Instant | null>('k.expires_at'),
+  revokedAt: column<Instant | null>('k.revoked_at'),
+})
+type Row = RowOf<Read<typeof KEY>>
+export type ApiKeyRow = ReturnType<typeof keyOf>
 
-type Row = [string, number, string, string, string, string, Instant, Instant | null, Instant | null]
-
-const COLUMNS = `k.id, k.tenant_id, t.name, k.name, k.prefix, array_to_string(k.scopes, ','), k.created_at, k.expires_at, k.revoked_at`
 const KEYS = 'belfry.api_keys k join belfry.tenants t on t.id = k.tenant_id'
 
 const PUT = statement(
@@ -26,24 +26,24 @@ const PUT = statement(
    select to_timestamp($1::float8 / 1000), to_timestamp($2::float8 / 1000), $3, t.id, $5, $6, $7::text[], $8
    from belfry.tenants t where t.id = $4 for key share`,
 )
-const FIND = statement('find_api_key', `select ${COLUMNS} from ${KEYS} where k.hash = $1`)
-const GET = statement('get_api_key', `select ${COLUMNS} from ${KEYS} where k.id = $1`)
+const FIND = statement('find_api_key', `select ${KEY.text} from ${KEYS} where k.hash = $1`)
+const GET = statement('get_api_key', `select ${KEY.text} from ${KEYS} where k.id = $1`)
 const LOCK = statement(
   'lock_api_key',
-  `select ${COLUMNS}, encode(k.hash, 'hex') from ${KEYS} where k.id = $1 for update of k`,
+  `select ${KEY.text}, encode(k.hash, 'hex') from ${KEYS} where k.id = $1 for update of k`,
 )
-/** Whoever deletes a tenant takes it before its keys: so does whoever makes a key of another. */
+/** The deletion of a tenant takes the tenant before its keys: so does what makes a key of another. */
 const HOLD_TENANT = statement(
   'hold_tenant_of_api_key',
   `select t.id from belfry.tenants t where t.id = (select k.tenant_id from belfry.api_keys k where k.id = $1) for key share`,
 )
 const LIST = statement(
   'list_api_keys',
-  `select ${COLUMNS} from ${KEYS} where k.tenant_id = $1 and k.id < $2::uuid order by k.id desc limit $3`,
+  `select ${KEY.text} from ${KEYS} where k.tenant_id = $1 and k.id < $2::uuid order by k.id desc limit $3`,
 )
 const LIST_ALL = statement(
   'list_all_api_keys',
-  `select ${COLUMNS} from ${KEYS} where k.id < $1::uuid order by k.id desc limit $2`,
+  `select ${KEY.text} from ${KEYS} where k.id < $1::uuid order by k.id desc limit $2`,
 )
 const REVOKE = statement(
   'revoke_api_key',
@@ -54,20 +54,10 @@ const EXPIRE = statement(
   'update belfry.api_keys k set expires_at = least(k.expires_at, to_timestamp($2::float8 / 1000)) where k.id = $1',
 )
 
-function keyOf(row: Row): ApiKeyRow {
-  const [id, tenantId, tenant, name, prefix, scopes, createdAt, expiresAt, revokedAt] = row
+function keyOf(row: Row) {
+  const { scopes, ...key } = KEY.read(row)
   const known = scopes.split(',')
-  return {
-    id,
-    tenantId,
-    tenant,
-    name,
-    prefix,
-    scopes: SCOPES.filter((scope) => known.includes(scope)),
-    createdAt,
-    expiresAt,
-    revokedAt,
-  }
+  return { ...key, scopes: SCOPES.filter((scope) => known.includes(scope)) }
 }
 
 /** Before the key is locked. */
@@ -95,8 +85,8 @@ export async function getApiKey(db: Queryable, id: string): Promise<ApiKeyRow | 
 }
 
 export async function lockApiKey(tx: Queryable, id: string): Promise<(ApiKeyRow & { hash: string }) | null> {
-  const [row] = await tx.query<[...Row, hash: string]>(LOCK, [id])
-  return row ? { ...keyOf(row as unknown as Row), hash: row[9] } : null
+  const [row] = await tx.query<Row>(LOCK, [id])
+  return row ? { ...keyOf(row), hash: KEY.behind(row)[0] as string } : null
 }
 
 /** Newest first. Without a tenant: those of all. */

@@ -1,4 +1,5 @@
 import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { TenantQuotas } from './understand-tenant.ts'
@@ -12,10 +13,20 @@ export interface TenantView {
   createdAt: Date
 }
 
-type Row = [number, string, string, number, createdAt: Instant, ...quotas: (number | null)[]]
-
-const COLUMNS =
-  't.id, t.name, t.tier, t.weight, t.created_at, t.max_active_jobs, t.creates_per_second, t.requests_per_second, t.max_payload_bytes, t.max_waiting_runs, t.max_waiting_seconds'
+const TENANT = columns({
+  id: column<number>('t.id'),
+  name: column<string>('t.name'),
+  tier: column<string>('t.tier'),
+  weight: column<number>('t.weight'),
+  createdAt: column<Instant>('t.created_at'),
+  activeJobs: column<number | null>('t.max_active_jobs'),
+  createsPerSecond: column<number | null>('t.creates_per_second'),
+  requestsPerSecond: column<number | null>('t.requests_per_second'),
+  payloadBytes: column<number | null>('t.max_payload_bytes'),
+  waitingRuns: column<number | null>('t.max_waiting_runs'),
+  waitingSeconds: column<number | null>('t.max_waiting_seconds'),
+})
+type Row = RowOf<Read<typeof TENANT>>
 
 /**
  * The number after the highest that was ever given out: a deleted tenant's is not given to another, whose it would make all
@@ -31,7 +42,7 @@ const PUT = statement(
   'put_tenant',
   `insert into belfry.tenants as t (id, name, tier, weight, created_at,
      max_active_jobs, creates_per_second, requests_per_second, max_payload_bytes, max_waiting_runs, max_waiting_seconds)
-   values ($1, $2, $3, $4, to_timestamp($5::float8 / 1000), $6, $7, $8, $9, $10, $11) on conflict (name) do nothing returning ${COLUMNS}`,
+   values ($1, $2, $3, $4, to_timestamp($5::float8 / 1000), $6, $7, $8, $9, $10, $11) on conflict (name) do nothing returning ${TENANT.text}`,
 )
 const WRITE = statement(
   'write_tenant',
@@ -39,9 +50,9 @@ const WRITE = statement(
      max_waiting_runs = $8, max_waiting_seconds = $9
    where t.id = $1`,
 )
-const READ = statement('read_tenant', `select ${COLUMNS} from belfry.tenants t where t.id = $1`)
-const READ_NAMED = statement('read_tenant_by_name', `select ${COLUMNS} from belfry.tenants t where t.name = $1`)
-const LOCK = statement('lock_whole_tenant', `select ${COLUMNS} from belfry.tenants t where t.id = $1 for update`)
+const READ = statement('read_tenant', `select ${TENANT.text} from belfry.tenants t where t.id = $1`)
+const READ_NAMED = statement('read_tenant_by_name', `select ${TENANT.text} from belfry.tenants t where t.name = $1`)
+const LOCK = statement('lock_whole_tenant', `select ${TENANT.text} from belfry.tenants t where t.id = $1 for update`)
 const BEGIN_DELETION = statement(
   'begin_tenant_deletion',
   'update belfry.tenants t set deletion = gen_random_uuid() where t.id = $1 returning t.deletion',
@@ -65,7 +76,10 @@ const INSERTING = statement(
      and l.relation in ('belfry.jobs'::regclass, 'belfry.specs'::regclass) and l.mode = 'RowExclusiveLock' and l.granted
      and l.pid is distinct from pg_backend_pid()`,
 )
-const LIST = statement('list_tenants', `select ${COLUMNS} from belfry.tenants t where t.id > $1 order by t.id limit $2`)
+const LIST = statement(
+  'list_tenants',
+  `select ${TENANT.text} from belfry.tenants t where t.id > $1 order by t.id limit $2`,
+)
 const COUNT_LIMITED = statement(
   'count_limited_tenants',
   `select count(*)::int from (select from belfry.tenants t where t.max_waiting_runs is not null or t.max_waiting_seconds is not null limit $1) t`,
@@ -89,19 +103,9 @@ const DELETE = statement(
    delete from belfry.tenants t where t.id = $1`,
 )
 
-const viewOf = ([id, name, tier, weight, createdAt, ...quotas]: Row): TenantView => ({
-  id,
-  name,
-  tier,
-  weight,
-  quotas: quotasOf(quotas),
-  createdAt: new Date(createdAt),
-})
-
-function quotasOf(columns: (number | null)[]): TenantQuotas {
-  const [activeJobs = null, createsPerSecond = null, requestsPerSecond = null, payloadBytes = null] = columns
-  const [waitingRuns = null, waitingSeconds = null] = columns.slice(4)
-  return { activeJobs, createsPerSecond, requestsPerSecond, payloadBytes, waitingRuns, waitingSeconds }
+function viewOf(row: Row): TenantView {
+  const { id, name, tier, weight, createdAt, ...quotas } = TENANT.read(row)
+  return { id, name, tier, weight, quotas, createdAt: new Date(createdAt) }
 }
 
 const quotaValues = (quotas: TenantQuotas): (number | null)[] => [

@@ -1,24 +1,8 @@
 import { shardOfKey } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-
-/**
- * Who works for a tenant. A row is made by registration or by the first call of a worker, whichever comes first, and is
- * renewed while the worker is seen. Nothing depends on it but what operators see and whether a worker shall drain: leases stand
- * for themselves.
- */
-export interface WorkerRow {
-  id: string
-  queues: string[]
-  capacity: number | null
-  version: string | null
-  labels: Record<string, string>
-  startedAt: Instant
-  seenAt: Instant
-  inFlight: number
-  isDraining: boolean
-}
 
 /** A worker that named ever new queues would else grow its row without end. */
 const MAX_QUEUES = 100
@@ -26,18 +10,24 @@ const MAX_QUEUES = 100
 const UNKNOWN = -1
 const PURGE_BATCH = 1_000
 
-const COLUMNS = `to_json(w.queues), w.capacity, w.version, w.labels, w.started_at, w.seen_at, w.in_flight, w.is_draining`
-type Row = [
-  id: string,
-  queues: string,
-  capacity: number | null,
-  version: string | null,
-  labels: string | null,
-  startedAt: Instant,
-  seenAt: Instant,
-  inFlight: number,
-  isDraining: boolean,
-]
+/**
+ * Who works for a tenant. A row is made by registration or by the first call of a worker, whichever comes first, and is
+ * renewed while the worker is seen. Nothing depends on it but what operators see and whether a worker shall drain: leases stand
+ * for themselves.
+ */
+const WORKER = columns({
+  id: column<string>('w.id'),
+  queues: column<string>('to_json(w.queues)'),
+  capacity: column<number | null>('w.capacity'),
+  version: column<string | null>('w.version'),
+  labels: column<string | null>('w.labels'),
+  startedAt: column<Instant>('w.started_at'),
+  seenAt: column<Instant>('w.seen_at'),
+  inFlight: column<number>('w.in_flight'),
+  isDraining: column<boolean>('w.is_draining'),
+})
+type Row = RowOf<Read<typeof WORKER>>
+export type WorkerRow = ReturnType<typeof workerOf>
 
 /** What is not given stays as it was. */
 const PUT = statement(
@@ -51,7 +41,7 @@ const PUT = statement(
        is_draining = coalesce($6::boolean, w.is_draining), queues = coalesce($8::text[], w.queues)
      returning w.id, w.queues, w.capacity, w.version, w.labels, w.started_at, w.seen_at, w.in_flight, w.is_draining
    )
-   select w.id, ${COLUMNS} from w`,
+   select ${WORKER.text} from w`,
 )
 /** In the order of the key, since two nodes may see the same workers at once. */
 const SAW = statement(
@@ -69,12 +59,12 @@ const SAW = statement(
 )
 const GET = statement(
   'get_worker',
-  `select w.id, ${COLUMNS} from belfry.workers w where w.shard = $1 and w.tenant_id = $2 and w.id = $3`,
+  `select ${WORKER.text} from belfry.workers w where w.shard = $1 and w.tenant_id = $2 and w.id = $3`,
 )
 /** Shard by shard along the primary key: the workers of other tenants are not walked. */
 const LIST = statement(
   'list_workers',
-  `select w.id, ${COLUMNS} from generate_series(0, $1::int - 1) as of_shard (shard) cross join lateral (
+  `select ${WORKER.text} from generate_series(0, $1::int - 1) as of_shard (shard) cross join lateral (
      select w.* from belfry.workers w
      where w.shard = of_shard.shard and w.tenant_id = $2 and w.id > $3 and ($4::text is null or $4 = any(w.queues))
        and ($5::boolean is null or (w.seen_at <= to_timestamp($7::float8 / 1000)) = $5) and ($6::boolean is null or w.is_draining = $6)
@@ -145,7 +135,7 @@ export interface Sighting {
   isNew: boolean
 }
 
-/** Makes known who called, in one statement for all of them, and answers who of them is there and whether it shall drain. */
+/** Makes the callers known, in one statement for all of them; answers which of them are there and whether they shall drain. */
 export async function sawWorkers(
   db: Queryable,
   sightings: readonly Sighting[],
@@ -203,7 +193,7 @@ export interface WorkerFilter {
   queue: string | null
   isLost: boolean | null
   isDraining: boolean | null
-  /** Who was last seen then or earlier is lost. */
+  /** A worker that was last seen then or earlier is lost. */
   lostSince: Instant
   limit: number
 }
@@ -220,21 +210,16 @@ export async function deleteWorker(db: Queryable, key: WorkerKey): Promise<boole
   return (await db.execute(DELETE, placeOf(key))) > 0
 }
 
-/** Forgets who was last seen before that, a bounded number at a time. */
+/** Forgets workers that were last seen before that, a bounded number at a time. */
 export const purgeWorkers = (db: Queryable, before: Instant): Promise<number> =>
   db.execute(PURGE, [before, PURGE_BATCH])
 
-function workerOf(row: Row): WorkerRow {
-  const [id, queues, capacity, version, labels, startedAt, seenAt, inFlight, isDraining] = row
+function workerOf(row: Row) {
+  const { queues, labels, inFlight, ...worker } = WORKER.read(row)
   return {
-    id,
+    ...worker,
     queues: [...new Set(JSON.parse(queues) as string[])].sort(),
-    capacity,
-    version,
     labels: labels === null ? {} : (JSON.parse(labels) as Record<string, string>),
-    startedAt,
-    seenAt,
     inFlight: Math.max(0, inFlight),
-    isDraining,
   }
 }
