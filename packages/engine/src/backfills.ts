@@ -5,7 +5,7 @@ import type { BackfillInput } from './backfill/understand-backfill.ts'
 import { checkedOptions } from './call-options.ts'
 import type { Engine } from './engine.ts'
 import { checkedJobId } from './intake/job-row.sql.ts'
-import type { Page, PageRequest } from './lookup/page.ts'
+import type { Page, PageRequest } from './store/page.ts'
 
 /** Times of a schedule that have passed, made into runs. */
 export class Backfills {

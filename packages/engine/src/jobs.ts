@@ -13,8 +13,8 @@ import type { DescribedJob } from './lookup/describe-job.ts'
 import { getDescribedJob } from './lookup/get-job.sql.ts'
 import type { JobView } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
-import type { Page } from './lookup/page.ts'
 import { type CallerTransaction, inCallerTransaction } from './store/database.ts'
+import type { Page } from './store/page.ts'
 
 const MAX_REASON = 1_000
 const LIST_OPTIONS = [

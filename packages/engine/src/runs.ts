@@ -5,11 +5,11 @@ import { getLogs, type LogView } from './lookup/get-logs.sql.ts'
 import { getRun } from './lookup/get-run.sql.ts'
 import { withLimit } from './lookup/limited-by.sql.ts'
 import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
-import type { Page } from './lookup/page.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
 import { withBackfill } from './lookup/with-backfill.ts'
 import { withOwnPayload } from './lookup/with-own-payload.ts'
 import { withParents } from './lookup/with-parents.sql.ts'
+import type { Page } from './store/page.ts'
 
 const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'failureClass', 'from', 'to', 'limit', 'cursor'] as const
 

@@ -1,7 +1,7 @@
 import { type BackfillView, backfillView } from './backfill/backfill.ts'
 import { listBackfills, readBackfill } from './backfill/backfill-rows.sql.ts'
 import { type BackfillPreview, type CreatedBackfill, noSuchBackfill } from './backfill/backfills.ts'
-import type { Page, PageRequest } from './lookup/page.ts'
+import type { Page, PageRequest } from './store/page.ts'
 import type { TenantScope } from './tenant-scope.ts'
 
 /** A tenant's backfills. */

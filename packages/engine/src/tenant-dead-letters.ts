@@ -9,7 +9,7 @@ import {
   type ListDeadLetters,
   listDeadLetters,
 } from './lookup/list-dead-letters.sql.ts'
-import type { Page } from './lookup/page.ts'
+import type { Page } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
 export type DeadLetterFilter = Omit<ListDeadLetters, 'tenantId' | 'limit' | 'cursor'>

@@ -2,7 +2,7 @@ import { checkedOptions, invalidArgument } from './call-options.ts'
 import { explainAt, explainNow, explainRange } from './lookup/explain-job.ts'
 import type { Explanation } from './lookup/explanation.ts'
 import { readRange, type When } from './lookup/filter.ts'
-import type { Page } from './lookup/page.ts'
+import type { Page } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
 /** Half-open; a page of it at a time. */

@@ -10,7 +10,7 @@ import {
 } from './concurrency/shared-limit-fields.ts'
 import { openLimit, originLimitRef, putLimit, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { Complaints } from './intake/understand-fields.ts'
-import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './store/page.ts'
+import { limitOf, type Page, type PageRequest, pageOf, readCursor } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
 /** An origin that a tenant has limited. */
@@ -40,12 +40,8 @@ export class TenantOrigins {
     const [after = ''] = readCursor(request, [HEX]) ?? []
     const from = { after: Buffer.from(after, 'hex').toString(), limit: limit + 1 }
     const found = await listOriginLimits(fresh, caller.tenantId, from)
-    const items = found.slice(0, limit).map(({ origin, ...limits }) => ({ origin, ...limitsView(limits) }))
-    const last = items.at(-1)
-    return {
-      items,
-      nextCursor: found.length > limit && last ? writeCursor([Buffer.from(last.origin).toString('hex')]) : null,
-    }
+    const views = found.map(({ origin, ...limits }) => ({ origin, ...limitsView(limits) }))
+    return pageOf(views, limit, ({ origin }) => [Buffer.from(origin).toString('hex')])
   }
 
   async get(text: string): Promise<OriginView> {

@@ -1,8 +1,8 @@
 import type { Engine } from './engine.ts'
 import { BelfryError } from './errors.ts'
 import { jobBelongsTo, runBelongsTo } from './lookup/belongs-to.sql.ts'
-import type { Page } from './lookup/page.ts'
 import type { Queryable } from './store/database.ts'
+import type { Page } from './store/page.ts'
 import type { Reader } from './store/reader.ts'
 
 /** For whom a call is made, and by whom: an API key's prefix, or a program. */

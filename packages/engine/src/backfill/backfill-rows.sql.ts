@@ -1,7 +1,7 @@
 import { shardOfJob } from '../job/ids.ts'
 import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
-import { AFTER_ALL, limitOf, type Page, type PageRequest, readCursor, UUID, writeCursor } from '../store/page.ts'
+import { AFTER_ALL, limitOf, type Page, type PageRequest, pageOf, readCursor, UUID } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import { type Backfill, type BackfillCounts, type BackfillView, backfillView } from './backfill.ts'
 
@@ -92,9 +92,8 @@ export async function listBackfills(
   const limit = limitOf(page)
   const [before = AFTER_ALL] = readCursor(page, [UUID]) ?? []
   const rows = await db.query<Row>(LIST, [shardOfJob(jobId), jobId, tenantId, before, limit + 1])
-  const items = rows.slice(0, limit).map((row) => backfillView(backfillOf(row)))
-  const last = rows.length > limit ? items.at(-1)?.backfillId : undefined
-  return { items, nextCursor: last === undefined ? null : writeCursor([last]) }
+  const found = rows.map((row) => backfillView(backfillOf(row)))
+  return pageOf(found, limit, ({ backfillId }) => [backfillId])
 }
 
 export async function lockBackfill(tx: Queryable, shard: number, id: string): Promise<Backfill | null> {

@@ -4,6 +4,7 @@ import { Breather } from '../runtime/breather.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import { END_OF_TIME } from '../schedule/schedule.ts'
+import { limitOf, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from '../store/page.ts'
 import { firstNominal, meantBy, nominalTimes } from './explain-at.ts'
 import { areManyDays, LONGEST_MS } from './explain-days.ts'
 import { calendarChanges } from './explain-doers.sql.ts'
@@ -13,7 +14,6 @@ import { type Judgement, judge, type Known } from './explain-verdict.ts'
 import { type ExplainDeps, explanationsOf } from './explain-view.ts'
 import type { Explanation } from './explanation.ts'
 import type { Range } from './filter.ts'
-import { limitOf, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from './page.ts'
 
 export interface ExplainRequest extends ExplainDeps {
   now: Instant

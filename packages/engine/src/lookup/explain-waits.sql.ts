@@ -2,9 +2,9 @@ import { SUBJECT } from '../audit/record-change.sql.ts'
 import { KEYED, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { MAX_SCANNED } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import type { Doer } from './explanation.ts'
-import { MAX_SCANNED } from './page.ts'
 import { queueShortage } from './queue-shortage.sql.ts'
 
 /** Attempts that ended longer ago say nothing about how fast the queue goes now. */

@@ -3,8 +3,6 @@ import { type Cause, FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
-import { readRange, readTextFilter, type When } from './filter.ts'
 import {
   AFTER_ALL,
   checkWord,
@@ -16,7 +14,9 @@ import {
   TIMESTAMP,
   UUID,
   writeCursor,
-} from './page.ts'
+} from '../store/page.ts'
+import { statement } from '../store/statement.ts'
+import { readRange, readTextFilter, type When } from './filter.ts'
 import { causeOf, FAILURE_CLASSES, failureClassOf } from './run-view.ts'
 
 /** Of the row `d`, a dead letter of the tenant `$1`. */

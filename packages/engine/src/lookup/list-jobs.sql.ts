@@ -2,6 +2,17 @@ import { jobIdLowerBound, MAX_ID_INSTANT } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
+import {
+  AFTER_ALL,
+  checkWord,
+  limitOf,
+  MAX_SCANNED,
+  type Page,
+  type PageRequest,
+  readCursor,
+  UUID,
+  writeCursor,
+} from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import { readLabelFilter, readRange, readTextFilter, type When } from './filter.ts'
 import {
@@ -14,17 +25,6 @@ import {
   NEXT_RUN_AT,
 } from './job-places.sql.ts'
 import { type JobView, jobViewOf } from './job-view.ts'
-import {
-  AFTER_ALL,
-  checkWord,
-  limitOf,
-  MAX_SCANNED,
-  type Page,
-  type PageRequest,
-  readCursor,
-  UUID,
-  writeCursor,
-} from './page.ts'
 
 /** The instant in an id, a day earlier: what has ended of a job stands in the days since. */
 const SINCE = `to_timestamp(('x' || translate(substr(c.id::text, 1, 13), '-', ''))::bit(48)::bigint / 1000.0 - 86400)`

@@ -3,9 +3,6 @@ import { isJobId } from '../job/ids.ts'
 import { FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
-import { statement } from '../store/statement.ts'
-import { readRange, readTextFilter, type When } from './filter.ts'
-import { listRunsOfJob } from './list-runs-of-job.sql.ts'
 import {
   AFTER_ALL,
   checkWord,
@@ -17,7 +14,10 @@ import {
   TIMESTAMP,
   UUID,
   writeCursor,
-} from './page.ts'
+} from '../store/page.ts'
+import { statement } from '../store/statement.ts'
+import { readRange, readTextFilter, type When } from './filter.ts'
+import { listRunsOfJob } from './list-runs-of-job.sql.ts'
 import { LIVE_RUN, lastAttemptOf, pastColumns, runsOfPage, type SummaryRow } from './run-columns.sql.ts'
 import { FAILURE_CLASSES, outcomeOf, RUN_STATUSES, type RunStatus, type RunSummary, statesOf } from './run-view.ts'
 

@@ -8,10 +8,10 @@ import { ManualClock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { Database } from '../store/database.ts'
+import type { Page } from '../store/page.ts'
 import { listDeadLetters } from './list-dead-letters.sql.ts'
 import { type ListJobs, listJobs } from './list-jobs.sql.ts'
 import { type ListRuns, listRuns } from './list-runs.sql.ts'
-import type { Page } from './page.ts'
 
 const NOW = Date.UTC(2026, 10, 15, 13, 30)
 

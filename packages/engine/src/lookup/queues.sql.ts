@@ -5,9 +5,9 @@ import { nameOf, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
+import { limitOf, type Page, type PageRequest, pageOf, readCursor } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import { dateOf } from './job-view.ts'
-import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from './page.ts'
 
 const QUEUE = columns({
   id: column<number>('q.id'),
@@ -97,9 +97,8 @@ export async function listQueues(
   const limit = limitOf(request)
   const [after] = readCursor(request, [NAME]) ?? ['']
   const queues = await readQueues(readers.db, [tenantId, after, null, limit + 1])
-  const items = await withDepth(readers, queues.slice(0, limit), { tenantId, now, counted: COUNTED_FOR_LIST })
-  const last = items.at(-1)
-  return { items, nextCursor: queues.length > limit && last ? writeCursor([last.name]) : null }
+  const items = await withDepth(readers, queues, { tenantId, now, counted: COUNTED_FOR_LIST })
+  return pageOf(items, limit, ({ name }) => [name])
 }
 
 /** Null: there is no such queue. */

@@ -1,8 +1,8 @@
 import { KEYED, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { MAX_SCANNED } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
-import { MAX_SCANNED } from './page.ts'
 import { workersWanted } from './workers-wanted.ts'
 
 /** Who has more than this of anything is short of workers whatever the exact number is. */

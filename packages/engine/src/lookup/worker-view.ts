@@ -1,8 +1,8 @@
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { checkWord, limitOf, type Page, type PageRequest, pageOf, readCursor } from '../store/page.ts'
 import { type WorkerKey, type WorkerRow, workerRow, workerRows } from '../tenants/worker-rows.sql.ts'
 import { readTextFilter } from './filter.ts'
-import { checkWord, limitOf, type Page, type PageRequest, readCursor, writeCursor } from './page.ts'
 
 /** A worker that has not been seen for so long is shown as lost; it is active again with its next call. */
 const LOST_AFTER_MS = 30_000
@@ -56,9 +56,8 @@ export async function listWorkers(
     lostSince: now - LOST_AFTER_MS,
     limit: limit + 1,
   })
-  const items = rows.slice(0, limit).map((row) => workerViewOf(row, now))
-  const last = items.at(-1)
-  return { items, nextCursor: rows.length > limit && last ? writeCursor([last.id]) : null }
+  const found = rows.map((row) => workerViewOf(row, now))
+  return pageOf(found, limit, ({ id }) => [id])
 }
 
 export function workerViewOf(row: WorkerRow, now: Instant): WorkerView {

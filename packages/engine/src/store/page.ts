@@ -40,6 +40,17 @@ export function checkWord(path: string, word: string | undefined, known: readonl
 export const writeCursor = (parts: readonly (string | number)[]): string =>
   Buffer.from(parts.join('~')).toString('base64url')
 
+/** Of rows found in order, one more than the page has room for; the cursor says which item was the last. */
+export function pageOf<Item>(
+  found: readonly Item[],
+  limit: number,
+  cursorOf: (last: Item) => readonly (string | number)[],
+): Page<Item> {
+  const items = found.slice(0, limit)
+  const last = items.at(-1)
+  return { items, nextCursor: found.length > limit && last !== undefined ? writeCursor(cursorOf(last)) : null }
+}
+
 /** The parts as they were written, each in the form that its pattern says; null without a cursor. */
 export function readCursor({ cursor }: PageRequest, patterns: readonly RegExp[]): string[] | null {
   if (cursor === undefined) return null

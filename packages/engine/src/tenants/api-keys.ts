@@ -8,7 +8,7 @@ import type { Random } from '../runtime/random.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Database, Queryable } from '../store/database.ts'
-import { AFTER_ALL, limitOf, type Page, type PageRequest, readCursor, UUID, writeCursor } from '../store/page.ts'
+import { AFTER_ALL, limitOf, type Page, type PageRequest, pageOf, readCursor, UUID } from '../store/page.ts'
 import {
   type ApiKeyRow,
   expireApiKey,
@@ -98,8 +98,7 @@ export class ApiKeys {
     const limit = limitOf(page)
     const [before = AFTER_ALL] = readCursor(page, [UUID]) ?? []
     const found = await listApiKeys(this.#deps.db, tenantId, before, limit + 1)
-    const items = found.slice(0, limit).map(viewOf)
-    return { items, nextCursor: found.length > limit ? writeCursor([items[limit - 1]?.id ?? '']) : null }
+    return pageOf(found.map(viewOf), limit, ({ id }) => [id])
   }
 
   /** From now on, on other nodes within a second. Again: nothing happens. */

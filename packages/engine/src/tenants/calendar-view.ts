@@ -1,5 +1,5 @@
 import type { Queryable } from '../store/database.ts'
-import { limitOf, type Page, type PageRequest, readCursor, writeCursor } from '../store/page.ts'
+import { limitOf, type Page, type PageRequest, pageOf, readCursor } from '../store/page.ts'
 import type { CalendarDay } from './calendar-day.ts'
 import { type CalendarSummary, listCalendars, readCalendar } from './calendar-rows.sql.ts'
 import { WEEKDAYS, type Weekday } from './understand-calendar.ts'
@@ -29,9 +29,7 @@ export async function pageOfCalendars(
   const limit = limitOf(request)
   const [after = ''] = readCursor(request, [NAME]) ?? []
   const found = await listCalendars(db, tenantId, after, limit + 1)
-  const items = found.slice(0, limit).map(itemOf)
-  const last = items.at(-1)
-  return { items, nextCursor: found.length > limit && last ? writeCursor([last.name]) : null }
+  return pageOf(found.map(itemOf), limit, ({ name }) => [name])
 }
 
 /** Null: there is none. */

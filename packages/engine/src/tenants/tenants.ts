@@ -6,7 +6,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { pause } from '../runtime/pause.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'
 import type { Database, Queryable } from '../store/database.ts'
-import { INSTANT, limitOf, type Page, type PageRequest, readCursor, writeCursor } from '../store/page.ts'
+import { INSTANT, limitOf, type Page, type PageRequest, pageOf, readCursor } from '../store/page.ts'
 import {
   beginDeletion,
   countLimitedTenants,
@@ -98,9 +98,7 @@ export class Tenants {
     const limit = limitOf(page)
     const [after = '0'] = readCursor(page, [INSTANT]) ?? []
     const found = await listTenants(this.#deps.db, Math.min(Number(after), MAX_ID), limit + 1)
-    const items = found.slice(0, limit)
-    const last = items.at(-1)
-    return { items, nextCursor: found.length > limit && last ? writeCursor([last.id]) : null }
+    return pageOf(found, limit, ({ id }) => [id])
   }
 
   /** Changes the fields that `patch` names; a quota that is null is none. */
