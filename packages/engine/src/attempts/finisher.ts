@@ -1,4 +1,4 @@
-import { lookAtLeases } from '../leases/heartbeat.sql.ts'
+import { liveAmong } from '../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, runKey } from '../leases/lease.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -158,14 +158,8 @@ export class Finisher {
   async #lookAt(batch: Pending[]): Promise<Pending[]> {
     const { db } = this.#deps
     // In this order: an attempt that ends between the two questions is found by the second.
-    const live = new Set(
-      (
-        await lookAtLeases(
-          db,
-          batch.map((pending) => pending.finish.fence),
-        )
-      ).map(runKey),
-    )
+    const fences = batch.map((pending) => pending.finish.fence)
+    const live = await liveAmong(db, fences)
     const open = batch.filter((pending) => live.has(runKey(pending.finish.fence)))
     const closed = batch.filter((pending) => !live.has(runKey(pending.finish.fence)))
     if (closed.length > 0) {

@@ -1,10 +1,10 @@
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { fenceArrays } from './heartbeat.sql.ts'
+import { fenceArrays, IS_OF_FENCE } from './heartbeat.sql.ts'
 import type { Fence } from './lease.ts'
 
-/** Only the live lease may leave something; a run whose row somebody holds is passed over, and is not in the answer. */
+/** Only the live lease may leave something; a run whose row another transaction holds is passed over, and is not in the answer. */
 const SAVE = statement(
   'save_checkpoints',
   `with u as (
@@ -14,9 +14,7 @@ const SAVE = statement(
      select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, u.value, u.progress
      from u cross join lateral (
        select r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id from belfry.runs r
-       where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
-         and r.attempt = u.attempt and r.holder = u.holder
-       limit 1 for update skip locked) r
+       where ${IS_OF_FENCE} limit 1 for update skip locked) r
    )
    insert into belfry.checkpoints as c (nominal_at, job_id, attempt, shard, tenant_id, value, progress)
    select h.nominal_at, h.job_id, h.attempt, h.shard, h.tenant_id, h.value::json, h.progress::json from held h

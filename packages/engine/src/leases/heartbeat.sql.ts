@@ -3,7 +3,11 @@ import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import type { Fence } from './lease.ts'
+import { type Fence, runKey } from './lease.ts'
+
+/** The row `r` of a run is of the attempt that the fence `u` names, one of `fenceArrays`. */
+export const IS_OF_FENCE = `r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
+         and r.attempt = u.attempt and r.holder = u.holder`
 
 /**
  * Extends the leases that are listed, and no others, up to their deadline, and never shortens one: a heartbeat may arrive
@@ -20,9 +24,7 @@ const RENEW = statement(
        case when r.cancel_requested then r.lease_until else greatest(r.lease_until, least(to_timestamp(u.until / 1000), r.deadline)) end as lease_until
      from u cross join lateral (
        select r.ctid, r.job_id, r.nominal_at, r.cancel_requested, r.lease_until, r.deadline from belfry.runs r
-       where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
-         and r.attempt = u.attempt and r.holder = u.holder
-       limit 1 for update skip locked) r
+       where ${IS_OF_FENCE} limit 1 for update skip locked) r
    ), renewed as (
      update belfry.runs r set lease_until = h.lease_until
      from held h where r.ctid = h.ctid and not h.cancel_requested
@@ -42,8 +44,7 @@ const LOOK = statement(
        unnest($5::bigint[]) as holder) u
    cross join lateral (
      select r.cancel_requested, r.lease_until from belfry.runs r
-     where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
-       and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
+     where ${IS_OF_FENCE} and r.state = ${RUN_STATE.leased} limit 1) r`,
 )
 
 export interface HeldLease {
@@ -88,4 +89,9 @@ export async function renewEach(
 
 export async function lookAtLeases(db: Queryable, fences: readonly Fence[]): Promise<HeldLease[]> {
   return (await db.query<Row>(LOOK, fenceArrays(fences))).map(heldOf)
+}
+
+/** The keys of the runs whose leases are live. */
+export async function liveAmong(db: Queryable, fences: readonly Fence[]): Promise<Set<string>> {
+  return new Set((await lookAtLeases(db, fences)).map(runKey))
 }

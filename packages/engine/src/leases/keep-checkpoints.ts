@@ -1,7 +1,7 @@
 import { pause } from '../runtime/pause.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Checkpoint, saveCheckpoints } from './checkpoints.sql.ts'
-import { lookAtLeases } from './heartbeat.sql.ts'
+import { liveAmong } from './heartbeat.sql.ts'
 import { byLockOrder, runKey } from './lease.ts'
 
 const LOCKED_PAUSE_MS = 20
@@ -15,9 +15,9 @@ export async function keepCheckpoints(db: Queryable, items: readonly Checkpoint[
   for (;;) {
     for (const saved of await saveCheckpoints(db, [...left.values()])) left.delete(runKey(saved))
     if (left.size === 0) return lost
-    // Passed over because somebody holds the row, or gone.
+    // Passed over because another transaction holds the row, or gone.
     const fences = [...left.values()].map((item) => item.fence)
-    const live = new Set((await lookAtLeases(db, fences)).map(runKey))
+    const live = await liveAmong(db, fences)
     for (const key of left.keys()) if (!live.has(key)) lost.add(key)
     left = new Map([...left].filter(([key]) => live.has(key)))
     if (left.size === 0) return lost

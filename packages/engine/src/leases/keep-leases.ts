@@ -1,12 +1,12 @@
 import type { Instant } from '../runtime/clock.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Queryable } from '../store/database.ts'
-import { lookAtLeases, renewLeases } from './heartbeat.sql.ts'
+import { liveAmong, renewLeases } from './heartbeat.sql.ts'
 import { byLockOrder, type Lease, runKey } from './lease.ts'
 
 const LOCKED_PAUSE_MS = 20
 
-/** Renews these leases and answers those that were live. One whose row somebody holds is waited for. */
+/** Renews these leases and answers those that were live. One whose row another transaction holds is waited for. */
 export async function keepLeases(
   db: Queryable,
   leases: readonly Lease[],
@@ -23,7 +23,7 @@ export async function keepLeases(
     }
     const passed = left.filter((lease) => !renewed.has(runKey(lease)))
     if (passed.length === 0) break
-    const live = new Set((await lookAtLeases(db, passed)).map(runKey))
+    const live = await liveAmong(db, passed)
     left = passed.filter((lease) => live.has(runKey(lease)))
     if (left.length > 0) await pause(LOCKED_PAUSE_MS)
   }

@@ -1,7 +1,7 @@
 import { RUN_STATE } from '../job/states.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { fenceArrays } from './heartbeat.sql.ts'
+import { fenceArrays, IS_OF_FENCE } from './heartbeat.sql.ts'
 import type { Fence, Lease } from './lease.ts'
 import { HELD_TO_END, type HeldRow, leaseOf } from './lease-row.ts'
 
@@ -11,8 +11,7 @@ const READ = statement(
    from unnest($1::smallint[], $2::uuid[], $3::float8[], $4::int[], $5::bigint[]) as u (shard, job_id, nominal_at, attempt, holder)
    cross join lateral (
      select ${HELD_TO_END} from belfry.runs r
-     where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
-       and r.attempt = u.attempt and r.holder = u.holder and r.state = ${RUN_STATE.leased} limit 1) r`,
+     where ${IS_OF_FENCE} and r.state = ${RUN_STATE.leased} limit 1) r`,
 )
 
 export const leaseKey = ({ jobId, nominalAt, attempt }: Pick<Fence, 'jobId' | 'nominalAt' | 'attempt'>): string =>

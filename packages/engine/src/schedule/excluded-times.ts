@@ -32,10 +32,6 @@ export class ExcludedTimes {
     return this.days.isEmpty && this.#patterns.length === 0
   }
 
-  get hasPatterns(): boolean {
-    return this.#patterns.length > 0
-  }
-
   /** The patterns that match a day. Equal lists are the same list, so that what was found about one can be remembered. */
   patternsOn(year: number, month: number, day: number): readonly CronPattern[] {
     if (this.#patterns.length === 0) return NO_PATTERNS

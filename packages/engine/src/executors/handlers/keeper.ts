@@ -1,5 +1,5 @@
-import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
-import { byLockOrder, type Lease, LOST } from '../../leases/lease.ts'
+import { liveAmong, renewLeases } from '../../leases/heartbeat.sql.ts'
+import { byLockOrder, type Lease, LOST, runKey } from '../../leases/lease.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
@@ -69,28 +69,26 @@ export class Keeper implements Step {
 
   async #renew(batch: Held[], now: Instant): Promise<void> {
     const { db, leaseMs } = this.#deps
-    const byFence = new Map(batch.map((held) => [`${held.lease.jobId}.${held.lease.nominalAt}`, held]))
+    const byRun = new Map(batch.map((held) => [runKey(held.lease), held]))
     const fences = batch.map(({ lease }) => lease).sort(byLockOrder)
-    for (const { jobId, nominalAt, cancelRequested } of await renewLeases(db, fences, now + leaseMs)) {
-      const held = byFence.get(`${jobId}.${nominalAt}`)
-      byFence.delete(`${jobId}.${nominalAt}`)
+    for (const renewed of await renewLeases(db, fences, now + leaseMs)) {
+      const held = byRun.get(runKey(renewed))
+      byRun.delete(runKey(renewed))
       if (!held) continue
       held.lease.leaseUntil = Math.min(now + leaseMs, held.lease.deadline)
-      if (cancelRequested) held.run?.abort('canceled')
+      if (renewed.cancelRequested) held.run?.abort('canceled')
     }
-    if (byFence.size > 0) await this.#notReturned(byFence)
+    if (byRun.size > 0) await this.#notReturned([...byRun.values()])
     for (const pool of new Set(batch.map((held) => held.pool))) pool.refill()
   }
 
-  async #notReturned(byFence: Map<string, Held>): Promise<void> {
+  /** Another transaction holds the row (the next tick tries again), or the lease is no longer ours. */
+  async #notReturned(held: readonly Held[]): Promise<void> {
     const { db, logger } = this.#deps
-    // Not returned: somebody holds the row (the next tick tries again), or the lease is no longer ours.
-    const live = await lookAtLeases(
-      db,
-      [...byFence.values()].map(({ lease }) => lease),
-    )
-    for (const { jobId, nominalAt } of live) byFence.delete(`${jobId}.${nominalAt}`)
-    for (const { run, pool, lease } of byFence.values()) {
+    const leases = held.map(({ lease }) => lease)
+    const live = await liveAmong(db, leases)
+    for (const { run, pool, lease } of held) {
+      if (live.has(runKey(lease))) continue
       lease.leaseUntil = LOST
       if (!run || run.over || run.completesItself || !pool.active.has(run)) continue
       logger.warn('a lease was lost while its handler was at work', { jobId: lease.jobId, attempt: lease.attempt })

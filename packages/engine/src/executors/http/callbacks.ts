@@ -5,7 +5,7 @@ import type { Definition } from '../../job/definition.ts'
 import { retryDecision } from '../../job/retry.ts'
 import { OUTCOME } from '../../job/states.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
-import { lookAtLeases, renewLeases } from '../../leases/heartbeat.sql.ts'
+import { liveAmong, renewLeases } from '../../leases/heartbeat.sql.ts'
 import { agesFrom, byLockOrder, type Fence, type Lease, runKey } from '../../leases/lease.ts'
 import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -145,8 +145,8 @@ export class Callbacks {
           left.delete(runKey(held))
         }
         if (left.size === 0) return
-        // Passed over because somebody holds the row, or ended meanwhile: perhaps by the callback itself.
-        const live = new Set((await lookAtLeases(db, fences)).map(runKey))
+        // Passed over because another transaction holds the row, or ended meanwhile: perhaps by the callback itself.
+        const live = await liveAmong(db, fences)
         for (const [key, { settle }] of left) if (!live.has(key)) settle()
         left = new Map([...left].filter(([key]) => live.has(key)))
       } catch {
