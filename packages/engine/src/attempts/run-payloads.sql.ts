@@ -1,5 +1,6 @@
 import type { Definition } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
+import { runKey } from '../leases/lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -37,8 +38,6 @@ interface RunRef {
   nominalAt: Instant
 }
 
-const keyOf = ({ jobId, nominalAt }: RunRef): string => `${jobId}.${nominalAt}`
-
 /** A run that is performed with another payload than its job's has it here, from its birth on and for as long as its history. */
 export async function putRunPayload(
   tx: Queryable,
@@ -55,8 +54,8 @@ export async function readRunPayloads(db: Queryable, runs: readonly RunRef[]): P
     runs.map(({ jobId }) => jobId),
     runs.map(({ nominalAt }) => nominalAt),
   ])
-  const found = new Map(rows.map(([jobId, nominalAt, json]) => [keyOf({ jobId, nominalAt }), json]))
-  return runs.map((run) => found.get(keyOf(run)) ?? null)
+  const found = new Map(rows.map(([jobId, nominalAt, json]) => [runKey({ jobId, nominalAt }), json]))
+  return runs.map((run) => found.get(runKey(run)) ?? null)
 }
 
 /** Removes those of runs that were triggered before, and are over for good. */

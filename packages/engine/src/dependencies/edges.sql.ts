@@ -1,6 +1,7 @@
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -8,15 +9,17 @@ import { statement } from '../store/statement.ts'
 export const EDGE_STATE = { open: 0, broken: 1, canceled: 2 } as const
 
 /** One job waits for another. */
-export interface Edge {
-  parent: string
-  child: string
-  kind: number
+export const EDGE = {
+  parent: column<string>('e.parent'),
+  child: column<string>('e.child'),
+  kind: column<number>('e.kind'),
   /** The nominal time of the run that waits; null for chains and batches. */
-  childNominal: Instant | null
-  wanted: number
-  onFailure: number
+  childNominal: column<Instant | null>('e.child_nominal'),
+  wanted: column<number>('e.wanted'),
+  onFailure: column<number>('e.on_failure'),
 }
+const COLUMNS = columns(EDGE)
+export type Edge = Read<typeof COLUMNS>
 
 export interface NewEdge extends Edge {
   tenantId: number
@@ -30,21 +33,21 @@ const INSERT_TEXT = `insert into belfry.edges (child_nominal, parent, child, ten
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as parent, unnest($3::uuid[]) as child, unnest($4::smallint[]) as child_shard,
        unnest($5::float8[]) as child_nominal, unnest($6::int[]) as tenant_id, unnest($7::smallint[]) as kind, unnest($8::smallint[]) as wanted,
        unnest($9::smallint[]) as on_failure) u`
-/** Of jobs that nobody has sent before nothing is there to be compared, which spares a fifth of the work. */
+/** Of jobs that no call has sent before nothing is there to be compared, which spares a fifth of the work. */
 const INSERT = {
   first: statement('insert_edges', INSERT_TEXT),
   again: statement('insert_edges_again', `${INSERT_TEXT} on conflict do nothing`),
 }
 const READ = statement(
   'read_open_edges',
-  `select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure
+  `select ${COLUMNS.text}
    from unnest($1::smallint[], $2::uuid[]) as u (shard, parent) cross join lateral (
-     select e.parent, e.child, e.kind, e.child_nominal, e.wanted, e.on_failure from belfry.edges e
+     select ${COLUMNS.text} from belfry.edges e
      where e.shard = u.shard and e.parent = u.parent and e.state = ${EDGE_STATE.open}
      limit $3) e
    limit $3`,
 )
-/** The ctid is good enough: only who holds the parent's row of the outbox, or has opened the parent again, changes its edges. */
+/** The ctid is good enough: only a transaction that holds the parent's row of the outbox, or has opened the parent again, changes its edges. */
 const PLACES = `with u as (
      select * from unnest($1::smallint[], $2::uuid[], $3::uuid[]) as u (shard, parent, child)
    ), place as (
@@ -79,21 +82,17 @@ export async function insertEdges(tx: Queryable, edges: NewEdge[], sending: keyo
   ])
 }
 
-type Row = [string, string, number, Instant | null, number, number]
-
 /** Of these parents, `limit` at most: the rest is read when those are gone. */
 export async function readOpenEdges(tx: Queryable, parents: readonly string[], limit: number): Promise<Edge[]> {
-  const rows = await tx.query<Row>(READ, [parents.map(shardOfJob), parents, limit])
-  return rows.map(([parent, child, kind, childNominal, wanted, onFailure]) => ({
-    ...{ parent, child, kind, childNominal, wanted, onFailure },
-  }))
+  const rows = await tx.query<RowOf<Edge>>(READ, [parents.map(shardOfJob), parents, limit])
+  return rows.map((row) => COLUMNS.read(row))
 }
 
 export async function markEdges(tx: Queryable, pairs: readonly Pair[], state: number): Promise<void> {
   if (pairs.length > 0) await tx.execute(MARK, [...pairArrays(pairs), state])
 }
 
-/** The child waits for nobody any more. */
+/** The child waits for no job any more. */
 export async function deleteEdgesOfChild(tx: Queryable, child: string): Promise<void> {
   await tx.execute(DELETE_OF_CHILD, [child])
 }

@@ -2,11 +2,10 @@ import { CHILD_KIND } from '../job/after.ts'
 import { shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Charged } from '../ready/turn.ts'
-import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { EDGE_STATE, type Edge } from './edges.sql.ts'
+import { EDGE, EDGE_STATE, type Edge } from './edges.sql.ts'
 
 /** A run that waits, and that this transaction holds: no other moves it until the commit. */
 export interface HeldChild extends Charged {
@@ -24,12 +23,7 @@ export interface HeldEdge extends Edge {
 }
 
 const OPEN = columns({
-  parent: column<string>('e.parent'),
-  child: column<string>('e.child'),
-  kind: column<number>('e.kind'),
-  childNominal: column<Instant | null>('e.child_nominal'),
-  wanted: column<number>('e.wanted'),
-  onFailure: column<number>('e.on_failure'),
+  ...EDGE,
   place: column<string>('e.ctid'),
   /** Null: there is no child to hold, or another transaction holds it. */
   childPlace: column<string | null>('r.ctid'),

@@ -1,10 +1,25 @@
 import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
+const QUEUE = columns({
+  id: column<number>('q.id'),
+  kind: column<number | null>('q.kind'),
+  pausedAt: column<Instant | null>('q.paused_at'),
+  pauseReason: column<string | null>('q.pause_reason'),
+  pausedBy: column<string | null>('q.paused_by'),
+  /** Null: no limit. */
+  maxDepth: column<number | null>('q.max_depth'),
+  maxAgeMs: column<number | null>('q.max_age_ms::float8'),
+  /** What recurring jobs are spread over that say nothing themselves. */
+  jitterMs: column<number | null>('q.jitter_ms'),
+})
+export type QueueRow = Read<typeof QUEUE>
+
 const LOCK = statement(
   'lock_queue',
-  `select q.id, q.kind, q.paused_at, q.pause_reason, q.paused_by, q.max_depth, q.max_age_ms::float8, q.jitter_ms from belfry.queues q
+  `select ${QUEUE.text} from belfry.queues q
    where q.tenant_id = $1 and q.name = $2 and q.deleted_at is null for update`,
 )
 const WRITE = statement(
@@ -31,26 +46,10 @@ const COUNT_SET = statement(
 /** Jobs that are looked at; a queue that an older one names comes back when that job is due. */
 const MAX_LOOKED_AT = 10_000
 
-export interface QueueRow {
-  id: number
-  kind: number | null
-  pausedAt: Instant | null
-  pauseReason: string | null
-  pausedBy: string | null
-  /** Null: no limit. */
-  maxDepth: number | null
-  maxAgeMs: number | null
-  /** What recurring jobs are spread over that say nothing themselves. */
-  jitterMs: number | null
-}
-
 /** Null: the tenant has no such queue of its own. */
 export async function lockQueue(tx: Queryable, tenantId: number, name: string): Promise<QueueRow | null> {
-  type Row = [number, number | null, Instant | null, string | null, string | null, ...(number | null)[]]
-  const [row] = await tx.query<Row>(LOCK, [tenantId, name])
-  if (row === undefined) return null
-  const [id, kind, pausedAt, pauseReason, pausedBy, maxDepth = null, maxAgeMs = null, jitterMs = null] = row
-  return { id, kind, pausedAt, pauseReason, pausedBy, maxDepth, maxAgeMs, jitterMs }
+  const [row] = await tx.query<RowOf<QueueRow>>(LOCK, [tenantId, name])
+  return row ? QUEUE.read(row) : null
 }
 
 export async function writeQueue(tx: Queryable, queue: QueueRow, deletedAt: Instant | null = null): Promise<void> {

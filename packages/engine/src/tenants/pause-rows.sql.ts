@@ -1,8 +1,18 @@
 import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-const COLUMNS = 'p.id, p.kind, p.name, p.paused_at, p.paused_by, p.reason'
+const PAUSE = columns({
+  id: column<string>('p.id'),
+  kind: column<number>('p.kind'),
+  name: column<string>('p.name'),
+  pausedAt: column<Instant>('p.paused_at'),
+  pausedBy: column<string>('p.paused_by'),
+  reason: column<string | null>('p.reason'),
+})
+export type PauseRow = Read<typeof PAUSE>
+type Row = RowOf<PauseRow>
 
 /** One that has ended, and is not forgotten yet, begins anew. */
 const PUT = statement(
@@ -16,11 +26,11 @@ const PUT = statement(
 )
 const LOCK_NAMED = statement(
   'lock_named_pause',
-  `select ${COLUMNS} from belfry.pauses p where p.tenant_id = $1 and p.kind = $2 and p.name = $3 and p.ended_at is null for update`,
+  `select ${PAUSE.text} from belfry.pauses p where p.tenant_id = $1 and p.kind = $2 and p.name = $3 and p.ended_at is null for update`,
 )
 const LOCK = statement(
   'lock_pause',
-  `select ${COLUMNS} from belfry.pauses p where p.tenant_id = $1 and p.id = $2 and p.ended_at is null for update`,
+  `select ${PAUSE.text} from belfry.pauses p where p.tenant_id = $1 and p.id = $2 and p.ended_at is null for update`,
 )
 const SET_PAUSER = statement('set_pauser', 'update belfry.pauses p set paused_by = $2, reason = $3 where p.id = $1')
 const END = statement(
@@ -33,7 +43,7 @@ const HAS_ENDED = statement(
 )
 const LIST = statement(
   'list_pauses',
-  `select ${COLUMNS} from belfry.pauses p where p.tenant_id = $1 and p.ended_at is null order by p.kind, p.name limit $2`,
+  `select ${PAUSE.text} from belfry.pauses p where p.tenant_id = $1 and p.ended_at is null order by p.kind, p.name limit $2`,
 )
 const COUNT = statement(
   'count_pauses',
@@ -49,26 +59,6 @@ const PAUSED_QUEUES = statement(
    where q.tenant_id = $1 and q.paused_at is not null and q.deleted_at is null order by q.name limit $2`,
 )
 
-export interface PauseRow {
-  id: string
-  kind: number
-  name: string
-  pausedAt: Instant
-  pausedBy: string
-  reason: string | null
-}
-
-type Row = [string, number, string, Instant, string, string | null]
-
-const pauseOf = ([id, kind, name, pausedAt, pausedBy, reason]: Row): PauseRow => ({
-  id,
-  kind,
-  name,
-  pausedAt,
-  pausedBy,
-  reason,
-})
-
 /** False: it is paused already, and stays as it is. */
 export async function putPause(tx: Queryable, tenantId: number, pause: PauseRow): Promise<boolean> {
   const { id, kind, name, pausedAt, pausedBy, reason } = pause
@@ -82,13 +72,13 @@ export async function lockNamedPause(
   { kind, name }: Pick<PauseRow, 'kind' | 'name'>,
 ): Promise<PauseRow | null> {
   const [row] = await tx.query<Row>(LOCK_NAMED, [tenantId, kind, name])
-  return row ? pauseOf(row) : null
+  return row ? PAUSE.read(row) : null
 }
 
 /** Null: there is none of this id, or it has ended before. */
 export async function lockPause(tx: Queryable, tenantId: number, id: string): Promise<PauseRow | null> {
   const [row] = await tx.query<Row>(LOCK, [tenantId, id])
-  return row ? pauseOf(row) : null
+  return row ? PAUSE.read(row) : null
 }
 
 export async function setPauser(tx: Queryable, { id, pausedBy, reason }: PauseRow): Promise<void> {
@@ -105,7 +95,7 @@ export async function pauseHasEnded(db: Queryable, tenantId: number, id: string)
 }
 
 export const listPauses = async (db: Queryable, tenantId: number, limit: number): Promise<PauseRow[]> =>
-  (await db.query<Row>(LIST, [tenantId, limit])).map(pauseOf)
+  (await db.query<Row>(LIST, [tenantId, limit])).map((row) => PAUSE.read(row))
 
 export const countPauses = async (tx: Queryable, tenantId: number, limit: number): Promise<number> =>
   (await tx.query<[number]>(COUNT, [tenantId, limit]))[0]?.[0] ?? 0
