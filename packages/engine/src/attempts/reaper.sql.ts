@@ -1,6 +1,6 @@
 import type { Definition } from '../job/definition.ts'
 import { retryDecision } from '../job/retry.ts'
-import { CAUSE, type FailureClass, isOnce, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { type FailureClass, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { LEASED_RUN } from '../leases/lease-row.ts'
 import type { Turns } from '../ready/turn.ts'
@@ -17,6 +17,7 @@ const EXPIRED = columns({
   ...LEASED_RUN,
   cancelRequested: column<boolean>('r.cancel_requested'),
   priority: column<number>('r.priority'),
+  delivery: column<number>('r.delivery'),
 })
 type Expired = Read<typeof EXPIRED>
 const FIND = statement(
@@ -105,10 +106,9 @@ export class Reaper {
     const timedOut = leaseUntil >= lease.deadline
     const failureClass: FailureClass = timedOut ? 'timeout' : 'lease_expired'
     const error = timedOut ? 'the attempt took longer than its timeout' : 'the worker did not renew its lease'
-    if (isOnce(lease.delivery))
-      return { ...common, kind: 'ended', outcome: OUTCOME.lost, failureClass, error, result: null }
+    if (lease.atMostOnce) return { ...common, kind: 'ended', outcome: OUTCOME.lost, failureClass, error, result: null }
     const definition = definitionJson === undefined ? undefined : (JSON.parse(definitionJson) as Definition)
-    const agesFrom = lease.cause === CAUSE.backfill ? now : nominalAt
+    const agesFrom = lease.isBackfill ? now : nominalAt
     const decision = retryDecision(definition?.retry, { failures: failures + 1, agesFrom, now }, this.#deps.random)
     if (!decision.retry) return { ...common, kind: 'ended', outcome: OUTCOME.failed, failureClass, error, result: null }
     // A worker that died says nothing about the work: the run is ready at once, without backoff.

@@ -1,4 +1,4 @@
-import { CAUSE, isOnce } from '../job/states.ts'
+import { CAUSE, DELIVERY, KEYED } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Lease } from './lease.ts'
@@ -19,8 +19,8 @@ export const LEASED_RUN = {
   leaseUntil: column<Instant>('r.lease_until'),
   deadline: column<Instant>('r.deadline'),
   oneOff: column<boolean>('r.one_off'),
-  delivery: column<number>('r.delivery'),
-  cause: column<number>('r.cause'),
+  atMostOnce: column<boolean>(`r.delivery % ${KEYED} = ${DELIVERY.at_most_once}`),
+  isBackfill: column<boolean>(`r.cause = ${CAUSE.backfill}`),
 }
 
 /** With what is needed to perform it. */
@@ -38,7 +38,4 @@ export const HELD_TO_PERFORM = HELD.text
 /** Without: it is to be ended. */
 export const HELD_TO_END = HELD.textOf(LEASED_RUN)
 
-export function leaseOf(row: HeldRow): Lease {
-  const { delivery, cause, ...lease } = HELD.read(row)
-  return { ...lease, atMostOnce: isOnce(delivery), isBackfill: cause === CAUSE.backfill }
-}
+export const leaseOf = (row: HeldRow): Lease => HELD.read(row)

@@ -18,11 +18,13 @@ export class Columns<Named extends object> {
   /** The list of a select. */
   readonly text: string
   readonly #names: readonly string[]
+  readonly #blank: Readonly<Record<string, null>>
   readonly #places: { readonly [Name in keyof Named]: number }
 
   constructor(texts: Texts<Named>) {
     this.text = Object.values(texts).join(', ')
     this.#names = Object.keys(texts)
+    this.#blank = Object.fromEntries(this.#names.map((name) => [name, null]))
     this.#places = Object.fromEntries(this.#names.map((name, place) => [name, place])) as never
   }
 
@@ -35,9 +37,12 @@ export class Columns<Named extends object> {
     return row[this.#places[name]] as Named[Name]
   }
 
-  /** All of them, for rows that are few. */
+  /** All of them. */
   read(row: RowOf<Named>): Named {
-    return Object.fromEntries(this.#names.map((name, place) => [name, row[place]])) as Named
+    // A copy of one object, so that all that are read have one shape.
+    const read: Record<string, unknown> = { ...this.#blank }
+    for (let place = 0; place < this.#names.length; place++) read[this.#names[place] as string] = row[place]
+    return read as Named
   }
 
   /** What the statement answers behind them. */

@@ -1,27 +1,22 @@
 import type { Instant } from '../runtime/clock.ts'
-import { columns, type RowOf } from '../store/columns.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { TIMER_TEXTS, type Timer } from './timer.ts'
+import { TIMER } from './timer.ts'
 
 /** What only the holder of the lock may rely on. */
-export interface LockedTimer extends Timer {
+const LOCKED = columns({
+  ...TIMER,
   /** The last scheduled nominal time that became a run or a skip. Only rises. */
-  decidedUntil: Instant | null
-  lastTriggerAt: Instant | null
+  decidedUntil: column<Instant | null>('t.decided_until'),
+  lastTriggerAt: column<Instant | null>('t.last_trigger_at'),
   /** The limit that the job's runs share with others. */
-  limitKey: string | null
+  limitKey: column<string | null>('t.limit_key'),
   /** Other jobs wait for its runs. */
-  hasDependents: boolean
-}
-
-const LOCKED = columns<Omit<LockedTimer, 'shard'>>({
-  ...TIMER_TEXTS,
-  decidedUntil: 't.decided_until',
-  lastTriggerAt: 't.last_trigger_at',
-  limitKey: 't.limit_key',
-  hasDependents: 't.has_dependents',
+  hasDependents: column<boolean>('t.has_dependents'),
 })
+export type LockedTimer = Read<typeof LOCKED>
+
 const LOCK = statement(
   'lock_timer',
   `select ${LOCKED.text} from belfry.timers t where t.shard = $1 and t.job_id = $2 for update`,
@@ -42,8 +37,8 @@ export const NEVER_DUE = Number.POSITIVE_INFINITY
 
 /** Takes the job's lock: no other transaction promotes, changes or triggers the job until this one ends. */
 export async function lockTimer(tx: Queryable, shard: number, jobId: string): Promise<LockedTimer | null> {
-  const [row] = await tx.query<RowOf<Omit<LockedTimer, 'shard'>>>(LOCK, [shard, jobId])
-  return row ? { shard, ...LOCKED.read(row) } : null
+  const [row] = await tx.query<RowOf<LockedTimer>>(LOCK, [shard, jobId])
+  return row ? LOCKED.read(row) : null
 }
 
 /** Where a new rule takes over: now, but never before what is decided, whatever clock decided it. */

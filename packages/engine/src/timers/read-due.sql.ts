@@ -1,12 +1,13 @@
 import { FIRST_ID } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { TIMER, type Timer, type TimerRow, timerOf } from './timer.ts'
+import { TIMERS, type Timer } from './timer.ts'
 
 const READ_DUE = statement(
   'read_due_timers',
-  `select ${TIMER.text}
+  `select ${TIMERS.text}
    from unnest($1::smallint[], $2::float8[], $3::uuid[]) as s (shard, after_due, after_id) cross join lateral (
      select * from belfry.timers t
      where t.shard = s.shard and (t.due_at, t.job_id) > (to_timestamp(s.after_due / 1000), s.after_id)
@@ -30,12 +31,12 @@ export async function readDueTimers(
   until: Instant,
   limitPerShard: number,
 ): Promise<Timer[]> {
-  const rows = await db.query<TimerRow>(READ_DUE, [
+  const rows = await db.query<RowOf<Timer>>(READ_DUE, [
     shards.map(({ shard }) => shard),
     shards.map(({ position }) => position.dueAt),
     shards.map(({ position }) => position.jobId),
     until,
     limitPerShard,
   ])
-  return rows.map(timerOf)
+  return rows.map((row) => TIMERS.read(row))
 }
