@@ -160,7 +160,6 @@ export interface Ended extends Judged {
 }
 export interface GoesOn extends Judged {
   kind: 'goes_on'
-  reason?: AttemptReason | null
   counted: boolean
   nextDueAt: Instant
   /** Given: ready at once. Null: waiting until `nextDueAt`. */
