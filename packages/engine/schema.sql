@@ -171,15 +171,15 @@ create table runs (
   cancel_requested boolean not null,
   has_dependents   boolean not null,
   limit_key        bigint,
-  origin_key       bigint,
+  gate_key         bigint,
   queue_slot       boolean not null default false,
   primary key (shard, job_id, nominal_at)
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
+create index runs_at_gate on runs (gate_key, state, due_at) where gate_key IS NOT NULL;
 create index runs_blocked on runs (shard, job_id, nominal_at) where state = 3;
 create index runs_by_tenant on runs (tenant_id, job_id, nominal_at) where tenant_id <> 1;
 create index runs_leased on runs (lease_until) where state = 1;
 create index runs_leased_of_key on runs (shard, limit_key) where state = 1 AND limit_key IS NOT NULL;
-create index runs_leased_of_origin on runs (origin_key) where state = 1 AND origin_key IS NOT NULL;
 create index runs_leased_of_queue on runs (queue_id) where state = 1 AND queue_slot;
 create index runs_limited on runs (shard, limit_key, nominal_at) where state = 4;
 create index runs_limited_of_queue on runs (queue_id) where state = 4 AND queue_id > 0;

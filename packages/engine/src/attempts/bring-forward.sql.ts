@@ -1,34 +1,39 @@
-import { FAILURE_CLASS, RUN_STATE } from '../job/states.ts'
+import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-/**
- * Why a run waits stands in its last attempt. A run that somebody wakes meanwhile stays as it is. The sort is there so that history
- * has been looked at before the first is changed ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)).
- */
+/** A run that another transaction holds, or has just changed, is left: it comes by itself, or with the next call. */
 const BRING_FORWARD = statement(
-  'bring_forward_held_runs',
+  'bring_forward',
   `with held as (
-     select r.shard, r.job_id, r.nominal_at, row_number() over (order by r.due_at) as place
-     from belfry.runs r cross join lateral (
-       select from belfry.attempts a
-       where a.shard = r.shard and a.job_id = r.job_id and a.nominal_at = r.nominal_at and a.finished_at >= r.nominal_at - interval '1 day'
-         and a.number = r.attempt and a.failure_class = ${FAILURE_CLASS.circuit_open} and a.error = $2 limit 1) a
-     where r.tenant_id = $1 and r.state = ${RUN_STATE.waiting} and r.due_at > to_timestamp($3::float8 / 1000)
-     order by r.due_at limit 10000
+     select r.ctid, r.due_at, r.nominal_at from unnest($1::bigint[]) as g (key) cross join lateral (
+       select r.ctid, r.due_at, r.nominal_at from belfry.runs r
+       where r.gate_key = g.key and r.state = ${RUN_STATE.waiting} and r.due_at > to_timestamp($2::float8 / 1000)
+       order by r.due_at limit $5 for update skip locked) r
+   ), placed as (
+     select h.ctid, row_number() over (order by h.due_at, h.nominal_at) as place from held h
    )
-   update belfry.runs r set due_at = least(r.due_at, to_timestamp(($3::float8 + h.place * $4::float8) / 1000))
-   from (select * from held order by shard, job_id, nominal_at offset 0) h where r.shard = h.shard and r.job_id = h.job_id and r.nominal_at = h.nominal_at and r.state = ${RUN_STATE.waiting}
+   update belfry.runs r set due_at = least(r.due_at, to_timestamp(($3::float8 + p.place * $4::float8) / 1000))
+   from placed p where p.place <= $5 and r.ctid = p.ctid
    returning r.shard, r.due_at`,
 )
 
-/** Lets runs that were held with this explanation come back now, one after the other, instead of when they were told to. */
+/** How runs that were put aside come back: one behind the other, in the order in which they would come by themselves. */
+export interface Return {
+  /** Those that are due by then come soon enough. */
+  dueAfter: Instant
+  from: Instant
+  spacingMs: number
+  limit: number
+}
+
+/** Lets waiting runs of these gates come back from `from` on instead of when they were told to; answers their new times. */
 export async function bringForward(
   db: Queryable,
-  held: { tenantId: number; error: string },
-  { now, spacingMs }: { now: Instant; spacingMs: number },
+  gateKeys: readonly string[],
+  { dueAfter, from, spacingMs, limit }: Return,
 ): Promise<{ shard: number; dueAt: Instant }[]> {
-  const rows = await db.query<[number, Instant]>(BRING_FORWARD, [held.tenantId, held.error, now, spacingMs])
+  const rows = await db.query<[number, Instant]>(BRING_FORWARD, [gateKeys, dueAfter, from, spacingMs, limit])
   return rows.map(([shard, dueAt]) => ({ shard, dueAt }))
 }

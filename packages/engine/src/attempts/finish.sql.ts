@@ -93,15 +93,16 @@ const AGAIN = statement(
   'finish_again',
   `with u as (
      select ${GIVEN}, ${JUDGED},
-       unnest($13::boolean[]) as counted, unnest($14::float8[]) as next_due, unnest($15::bigint[]) as turn, unnest($16::float8[]) as lease_until
+       unnest($13::boolean[]) as counted, unnest($14::float8[]) as next_due, unnest($15::bigint[]) as turn, unnest($16::float8[]) as lease_until,
+       unnest($17::bigint[]) as gate_key
    ), held as (
      select r.ctid, r.due_at, r.leased_at, r.holder, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response,
-       u.counted, u.next_due, u.turn
+       u.counted, u.next_due, u.turn, u.gate_key
      from u cross join lateral (
        select r.ctid, r.due_at, r.leased_at, r.holder from belfry.runs r
        where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), kept as (
-     update belfry.runs r set holder = null, leased_at = null, lease_until = null, deadline = null, origin_key = null,
+     update belfry.runs r set holder = null, leased_at = null, lease_until = null, deadline = null, gate_key = h.gate_key,
        failures = r.failures + case when h.counted then 1 else 0 end,
        state = case when h.turn is null then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
        turn = coalesce(h.turn, r.turn), due_at = to_timestamp(h.next_due / 1000)
@@ -164,6 +165,8 @@ export interface GoesOn extends Judged {
   nextDueAt: Instant
   /** Given: ready at once. Null: waiting until `nextDueAt`. */
   turn: number | null
+  /** What puts the run aside until then, and may let it come earlier. */
+  gateKey?: string | undefined
 }
 export type Finish = Succeeded | Answered | Ended | GoesOn
 
@@ -230,6 +233,7 @@ export function finishGoesOn(db: Queryable, items: readonly GoesOn[]): Promise<n
     items.map((item) => item.nextDueAt),
     items.map((item) => item.turn),
     leaseUntils(items),
+    items.map((item) => item.gateKey ?? null),
   ])
 }
 

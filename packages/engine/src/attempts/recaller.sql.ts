@@ -1,17 +1,12 @@
-import type { Clock, Instant } from '../runtime/clock.ts'
+import { gateKeyOf } from '../job/gate-key.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
-import { PAUSE_KIND, type PauseMark, pauseError } from '../shards/paused.ts'
+import { PAUSE_KIND, type PauseMark } from '../shards/paused.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { placePutAside, setDueOfPlaced } from './put-aside.sql.ts'
+import { bringForward } from './bring-forward.sql.ts'
 
-/** What comes soon anyway is not looked at, so that each round takes others. */
-const RECALL = statement(
-  'recall_paused_runs',
-  `with ${placePutAside({ due: 'r.due_at > to_timestamp($4::float8 / 1000)', why: 'a.error = $3', limit: '$6' })}
-   ${setDueOfPlaced('to_timestamp(($5::float8 + p.place) / 1000)')}`,
-)
 const FORGET = statement(
   'forget_pause',
   'delete from belfry.pauses p where p.id = $1 and p.ended_at = to_timestamp($2::float8 / 1000)',
@@ -19,7 +14,7 @@ const FORGET = statement(
 
 /** One behind the other, a thousand a second; what is claimed of them is for their pools to say. */
 const MAX_RECALLED = 5_000
-/** What is due within this has been called back already. */
+/** What is due within this comes soon anyway, or has been called back already: each round takes others. */
 const SOON_MS = 10_000
 /** So long another node may not know of the end, and send runs away. */
 const SETTLED_MS = 5_000
@@ -29,7 +24,6 @@ interface RecallerDeps {
   db: Queryable
   clock: Clock
   wakeups: Wakeups
-  shards: number
 }
 
 /**
@@ -38,12 +32,10 @@ interface RecallerDeps {
  */
 export class Recaller implements Step {
   readonly #deps: RecallerDeps
-  readonly #shards: readonly number[]
   #ended: readonly PauseMark[] = []
 
   constructor(deps: RecallerDeps) {
     this.#deps = deps
-    this.#shards = Array.from({ length: deps.shards }, (_, shard) => shard)
   }
 
   /** Answers whether there is something to do. */
@@ -66,15 +58,10 @@ export class Recaller implements Step {
     const rows =
       pause.kind === PAUSE_KIND.key
         ? []
-        : await db.query<[number, Instant]>(RECALL, [
-            this.#shards,
-            pause.tenantId,
-            pauseError(pause),
-            now + SOON_MS,
-            now,
-            MAX_RECALLED,
-          ])
-    for (const [shard, dueAt] of rows) wakeups.waiting(shard, dueAt)
+        : await bringForward(db, [gateKeyOf('pause', pause.tenantId, pause.name)], {
+            ...{ dueAfter: now + SOON_MS, from: now, spacingMs: 1, limit: MAX_RECALLED },
+          })
+    for (const { shard, dueAt } of rows) wakeups.waiting(shard, dueAt)
     if (rows.length < MAX_RECALLED && now - (pause.endedAt ?? now) >= SETTLED_MS)
       await db.execute(FORGET, [pause.id, pause.endedAt])
     return rows.length

@@ -1,4 +1,5 @@
-import { hash64, shardOfKey } from '../job/ids.ts'
+import { gateKeyOf } from '../job/gate-key.ts'
+import { shardOfKey } from '../job/ids.ts'
 import { LIMIT_KIND } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -80,7 +81,7 @@ export const queueLimitRef = (queueId: number, shards: number): LimitRef => ({
 export const originLimitRef = (tenantId: number, origin: string, shards: number): LimitRef => ({
   shard: shardOfKey(tenantId, `origin/${origin}`, shards),
   kind: LIMIT_KIND.origin,
-  key: hash64(`origin/${tenantId}/${origin}`),
+  key: gateKeyOf('origin', tenantId, origin),
 })
 
 const placeOf = ({ shard, kind, key }: LimitRef): [number, number, string] => [shard, kind, key]

@@ -1,6 +1,7 @@
 import type { Ended, Finish, GoesOn } from '../attempts/finish.sql.ts'
 import { withPayload } from '../attempts/run-payloads.sql.ts'
 import type { Definition } from '../job/definition.ts'
+import { gateKeyOf } from '../job/gate-key.ts'
 import { OUTCOME } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { agesFrom, type Lease } from '../leases/lease.ts'
@@ -67,8 +68,10 @@ export class Startable {
 
   /** Its tenant is paused: it waits aside, uncounted, so that it is in nobody's way. */
   #heldOf(lease: Lease, now: Instant): GoesOn {
+    const { paused, random } = this.#deps
     const error = pauseError({ kind: PAUSE_KIND.tenant, name: '' })
-    return { ...releaseOf(lease, now), nextDueAt: this.#deps.paused.returnAt(now, this.#deps.random), error }
+    const gateKey = gateKeyOf('pause', lease.tenantId, '')
+    return { ...releaseOf(lease, now), nextDueAt: paused.returnAt(now, random), error, gateKey }
   }
 
   async #define(leases: Lease[]): Promise<boolean> {

@@ -35,7 +35,7 @@ const LIVE = columns<LiveRun>({
     failures: 'r.failures',
   },
   ...{ cause: 'r.cause', cancelRequested: 'r.cancel_requested', leasedAt: ms('r.leased_at'), queueId: 'r.queue_id' },
-  ...{ turn: 'r.turn', queue: queueOf('r') },
+  ...{ turn: 'r.turn', queue: queueOf('r'), gateKey: 'r.gate_key::text' },
 })
 const ALIVE = columns<Facts['alive'][number]>({ nominalAt: ms('r.nominal_at'), state: 'r.state' })
 const ATTEMPT = columns<EndedAttempt>({
@@ -165,6 +165,7 @@ export interface LiveRun {
   queueId: number
   turn: number
   queue: string | null
+  gateKey: string | null
 }
 
 export interface EndedAttempt {

@@ -1,4 +1,3 @@
-import { rateError } from '../attempts/bring-forward-limited.sql.ts'
 import type { Limits } from '../concurrency/shared-limits.sql.ts'
 import type { WaitsFor } from '../dependencies/waits-for.sql.ts'
 import { ATTEMPT_REASON, type Overlap } from '../job/states.ts'
@@ -15,6 +14,8 @@ type Unsaid = Omit<Explanation, 'sentence'> & {
   origin: string | null
   /** Of what it calls, as it is now. */
   originLimit: Limits | null
+  /** It is the rate of that limit which put the run aside. */
+  isRateUsedUp: boolean
   /** Its attempts, oldest first. */
   ended: readonly EndedAttempt[]
   /** The job that it waits for. */
@@ -156,9 +157,9 @@ function waiting(found: Unsaid, at: string, time: Time): string {
 }
 
 /** By the limit that there is now: the one that put it aside may have been another. */
-function originLimitOf({ origin, originLimit, waits }: Unsaid): string {
+function originLimitOf({ origin, originLimit, isRateUsedUp }: Unsaid): string {
   const { maxRunning = null, rate = null } = originLimit ?? {}
-  if (rate !== null && (maxRunning === null || waits?.after?.error === rateError(origin ?? '')))
+  if (rate !== null && (maxRunning === null || isRateUsedUp))
     return `calls to ${origin} start at most ${rateInWords(rate)}`
   return `${origin} is limited to ${maxRunning} ${maxRunning === 1 ? 'run' : 'runs'} at a time, and so many are under way`
 }

@@ -2,6 +2,7 @@ import { readOriginLimit } from '../concurrency/origin-limits.sql.ts'
 import type { Limits } from '../concurrency/shared-limits.sql.ts'
 import { readWaitsFor, type WaitsFor } from '../dependencies/waits-for.sql.ts'
 import { readCircuit } from '../executors/http/circuit-store.sql.ts'
+import { gateKeyOf } from '../job/gate-key.ts'
 import { runIdOf, shardOfJob } from '../job/ids.ts'
 import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -61,6 +62,7 @@ export async function explanationsOf(
     judgements.some(isOriginLimited) ? originLimitOf(deps, known) : null,
   ])
   const parent = waitsFor && (await parentOf(db, waitsFor.jobs))
+  const origin = originOf(known)
   return judgements.map((judged) => {
     const overlap = overlaps.get(judged.at)
     const by = cancels.get(judged.at) ?? judged.by
@@ -75,8 +77,9 @@ export async function explanationsOf(
     return explanationOf(jobId, { ...judged, by, reason }, waits, {
       overlapped: overlappedRun,
       dayName: days.get(judged.at) ?? null,
-      origin: originOf(known),
+      origin,
       originLimit,
+      isRateUsedUp: origin !== null && judged.live?.gateKey === gateKeyOf('rate', deps.tenantId, origin),
       parent,
     })
   })
@@ -217,6 +220,7 @@ interface LookedUp {
   dayName: string | null
   origin: string | null
   originLimit: Limits | null
+  isRateUsedUp: boolean
   parent: ExplainedParent | null
 }
 

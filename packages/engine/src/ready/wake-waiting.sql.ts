@@ -13,7 +13,7 @@ const WAKE = statement(
        where r.shard = s.shard and r.state = ${RUN_STATE.waiting} and r.due_at <= to_timestamp($2::float8 / 1000)
        order by r.due_at limit $3 for update skip locked) r
    )
-   update belfry.runs r set state = ${RUN_STATE.ready}, turn = ${turnAgain({ now: '$2', queueIds: '$4', starts: '$5' })}
+   update belfry.runs r set state = ${RUN_STATE.ready}, gate_key = null, turn = ${turnAgain({ now: '$2', queueIds: '$4', starts: '$5' })}
    where r.ctid = any (array(select d.ctid from due d))
    returning r.queue_id, r.priority, r.delivery, r.turn`,
 )

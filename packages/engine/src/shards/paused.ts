@@ -48,7 +48,7 @@ export class Paused {
 
 const keyOf = ({ tenantId, name }: Pick<PauseMark, 'tenantId' | 'name'>): string => `${tenantId} ${name}`
 
-/** Why a run waits; those that do so for one pause are found again by it. */
+/** Why a run waits, for people. */
 export const pauseError = ({ kind, name }: Pick<PauseMark, 'kind' | 'name'>): string =>
   kind === PAUSE_KIND.tenant ? 'the tenant is paused' : `calls to ${name} are paused`
 

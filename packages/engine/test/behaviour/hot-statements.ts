@@ -1,11 +1,10 @@
-import { bringLimitedForward } from '../../src/attempts/bring-forward-limited.sql.ts'
+import { bringForward } from '../../src/attempts/bring-forward.sql.ts'
 import { claimRuns } from '../../src/attempts/claim-runs.sql.ts'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../../src/attempts/finish.sql.ts'
 import { countKeys } from '../../src/attempts/key-slots.sql.ts'
 import { leasePicked, pick } from '../../src/attempts/limited-picks.sql.ts'
 import { countLeased } from '../../src/attempts/queue-slots.sql.ts'
-import { Recaller } from '../../src/attempts/recaller.sql.ts'
 import { LimitSweep } from '../../src/concurrency/limit-sweep.sql.ts'
 import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
 import { holdChains, stillComing } from '../../src/dependencies/chain.sql.ts'
@@ -14,6 +13,7 @@ import { markEdges, readOpenEdges } from '../../src/dependencies/edges.sql.ts'
 import { forgetTold } from '../../src/dependencies/forget-told.sql.ts'
 import { holdChildren } from '../../src/dependencies/hold-children.sql.ts'
 import { lockEndsOfOneOffs, takeBackEnds } from '../../src/dependencies/outbox.sql.ts'
+import { countCalls } from '../../src/executors/http/admit-calls.sql.ts'
 import { readLiving } from '../../src/intake/unique-keys.sql.ts'
 import { newJobId, shardOfJob } from '../../src/job/ids.ts'
 import { OUTCOME } from '../../src/job/states.ts'
@@ -30,7 +30,6 @@ import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { sendPulse } from '../../src/shards/pulse.sql.ts'
-import { Wakeups } from '../../src/shards/wakeups.sql.ts'
 import type { Queryable } from '../../src/store/database.ts'
 import { queueGauge } from '../../src/tenants/queue-gauge.sql.ts'
 import { tenantGauge } from '../../src/tenants/tenant-gauge.sql.ts'
@@ -233,21 +232,13 @@ export const HOT: Record<string, Hot> = {
     // It has no index of its own, and is measured among a million runs of all at most.
     by: ['Seq Scan of runs'],
   },
-  'call back paused runs': {
-    send: (db) => {
-      const clock = new ManualClock(START)
-      const recaller = new Recaller({ db, clock, wakeups: new Wakeups(), shards: SHARDS })
-      recaller.saw([{ id: jobIds[0] as string, kind: 0, tenantId: 1, name: '', endedAt: START }])
-      return recaller.runOnce()
-    },
-    by: ['runs_waiting', 'runs_pkey', 'attempts_by_run'],
+  'bring forward': {
+    send: (db) => bringForward(db, ['1', '2'], { dueAfter: START, from: START, spacingMs: 1, limit: 10 }),
+    by: ['runs_at_gate'],
   },
-  'call back runs that a limit put aside': {
-    send: (db) => {
-      const aside = { tenantId: 1, origin: 'https://example.com', by: 'slots' as const, shards: [0, 1], limit: 10 }
-      return bringLimitedForward(db, aside, { dueAfter: START, from: START, spacingMs: 1 })
-    },
-    by: ['runs_waiting', 'runs_pkey', 'attempts_by_run'],
+  'count calls of an origin': {
+    send: (db) => countCalls(db, '1', 10),
+    by: ['runs_at_gate'],
   },
   expire: {
     send: (db) => {

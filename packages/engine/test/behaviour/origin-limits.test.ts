@@ -22,8 +22,7 @@ async function setup(limits: LimitsInput, nodes = 1) {
   const call = (count: number, more: object = {}) =>
     t.jobs.createMany(Array(count).fill({ http: { url: target.url }, timeout: '60s', ...more }))
   const admitted = async () =>
-    (await t.query<{ n: number }>('select count(*)::int as n from runs where state = 1 and origin_key is not null'))[0]
-      ?.n
+    (await t.query<{ n: number }>('select count(*)::int as n from runs where state = 1 and gate_key is not null'))[0]?.n
   return { ...t, target, origins, call, admitted }
 }
 
@@ -64,8 +63,8 @@ test('an attempt that ended is not counted any more, whoever performs the next o
   t.target.answer = fail
   await t.call(1, { retry: { maxAttempts: 3, backoff: { type: 'fixed', initial: 'PT5S', jitter: 0 } } })
   await t.settle()
-  expect(await t.query('select state, origin_key, failures from runs')).toEqual([
-    { state: 2, origin_key: null, failures: 1 },
+  expect(await t.query('select state, gate_key, failures from runs')).toEqual([
+    { state: 2, gate_key: null, failures: 1 },
   ])
   t.target.answer = ok
   await t.call(1)

@@ -93,9 +93,10 @@ const load = async (pool: pg.Pool) => {
   const id = `('019b76da-a800-7' || lpad(to_hex(n % ${SHARDS}), 3, '0') || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid`
   await pool.query(
     `insert into runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
-       timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
+       timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, gate_key)
      select to_timestamp($1), to_timestamp($1) + n * interval '1 ms', n, case n % 3 when 1 then 9 end, to_timestamp($1), to_timestamp($1) + n * interval '1 ms',
-       to_timestamp($1), ${id}, 1, 1, 1, 1, 0, 1000, n % ${SHARDS}, n % 4, 5, 0, n % 2, true, false, false from generate_series(1, ${ROWS}) n`,
+       to_timestamp($1), ${id}, 1, 1, 1, 1, 0, 1000, n % ${SHARDS}, n % 4, 5, 0, n % 2, true, false, false, case when n % 7 = 0 then n % 3 end
+     from generate_series(1, ${ROWS}) n`,
     [START / 1000],
   )
   await pool.query(

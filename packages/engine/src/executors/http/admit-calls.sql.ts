@@ -1,4 +1,3 @@
-import { LONGEST_AWAY_MS } from '../../attempts/bring-forward-limited.sql.ts'
 import { gcra } from '../../concurrency/gcra.ts'
 import { chargeRate, type LimitRef, lockLimit, openLimit } from '../../concurrency/shared-limits.sql.ts'
 import { timesInLine } from '../../concurrency/times-in-line.ts'
@@ -6,10 +5,11 @@ import { RUN_STATE } from '../../job/states.ts'
 import { fenceArrays } from '../../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, runKey } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
-import type { Database, Transaction } from '../../store/database.ts'
+import type { Database, Queryable, Transaction } from '../../store/database.ts'
 import { statement } from '../../store/statement.ts'
+import { LONGEST_AWAY_MS } from './return-line.ts'
 
-/** `origin_key` is written here alone, on the row of a live lease, and taken away by whoever ends the attempt. */
+/** Of a live lease `gate_key` is written here alone; the end of the attempt takes it away. */
 const ADMIT = statement(
   'admit_calls',
   `with u as (
@@ -21,13 +21,14 @@ const ADMIT = statement(
          and r.attempt = u.attempt and r.holder = u.holder
        limit 1 for update skip locked) r
    )
-   update belfry.runs r set origin_key = $6 from held h where r.ctid = h.ctid
+   update belfry.runs r set gate_key = $6 from held h where r.ctid = h.ctid
    returning r.job_id, r.nominal_at`,
 )
+/** By `runs_at_gate`: a condition `state = leased` would let the planner take the index of all leases. */
 const COUNT = statement(
   'count_calls_of_origin',
   `select count(*)::int from (
-     select from belfry.runs r where r.origin_key = $1 and r.origin_key is not null and r.state = ${RUN_STATE.leased} limit $2) calls`,
+     select from belfry.runs r where r.gate_key = $1 and r.state between ${RUN_STATE.leased} and ${RUN_STATE.leased} limit $2) calls`,
 )
 
 /** What became of those that asked: admitted, to be asked again (their rows were locked, or are lost), or turned away. */
@@ -55,7 +56,7 @@ export function admitCalls<Asking extends { lease: Fence }>(
     const limit = await lockLimit(tx, ref)
     if (typeof limit === 'string') return limit
     const { maxRunning, rate, rateAt, usedAt } = limit
-    const free = maxRunning === null ? asking.length : maxRunning - (await countCalls(tx, ref, maxRunning))
+    const free = maxRunning === null ? asking.length : maxRunning - (await countCalls(tx, ref.key, maxRunning))
     const slots = Math.max(0, Math.min(asking.length, free))
     const allowed = rate === null ? slots : gcra(rateAt, rate, now, slots).allowed
     const marked = await mark(tx, ref, asking.slice(0, allowed))
@@ -74,8 +75,9 @@ export function admitCalls<Asking extends { lease: Fence }>(
   })
 }
 
-async function countCalls(tx: Transaction, { key }: LimitRef, upTo: number): Promise<number> {
-  return (await tx.query<[number]>(COUNT, [key, upTo]))[0]?.[0] ?? 0
+/** Live leases that hold a slot of the origin, counted no further than that. */
+export async function countCalls(db: Queryable, key: string, upTo: number): Promise<number> {
+  return (await db.query<[number]>(COUNT, [key, upTo]))[0]?.[0] ?? 0
 }
 
 async function mark(tx: Transaction, { key }: LimitRef, asking: readonly { lease: Fence }[]): Promise<Set<string>> {

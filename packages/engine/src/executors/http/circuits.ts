@@ -1,4 +1,5 @@
 import { bringForward } from '../../attempts/bring-forward.sql.ts'
+import { gateKeyOf } from '../../job/gate-key.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
@@ -50,6 +51,8 @@ const IDLE_MS = 10_000
 const FORGET_MS = 60_000
 const KEEP_UNUSED_MS = 86_400_000
 const MAX_TRIES = 5
+/** Runs that come back at once when a circuit is closed by hand; the others come by themselves. */
+const MAX_BROUGHT = 10_000
 const GO: Admittance = { kind: 'go' }
 
 /**
@@ -193,8 +196,9 @@ export class Circuits implements Step {
       circuit.setClosed()
     }
     if (!wasOpen) return false
-    const held = { tenantId, error: openCircuitError(origin) }
-    for (const { shard, dueAt } of await bringForward(db, held, { now: clock.now(), spacingMs }))
+    const now = clock.now()
+    const back = { dueAfter: now, from: now, spacingMs, limit: MAX_BROUGHT }
+    for (const { shard, dueAt } of await bringForward(db, [gateKeyOf('circuit', tenantId, origin)], back))
       wakeups.waiting(shard, dueAt)
     return true
   }
@@ -282,7 +286,7 @@ export class Circuits implements Step {
   }
 }
 
-/** Why a run waits; those that do so for one circuit are found again by it. */
+/** Why a run waits, for people. */
 export const openCircuitError = (origin: string): string => `the circuit of ${origin} is open`
 
 export const circuitKey = (tenantId: number, origin: string): string => `${tenantId} ${origin}`

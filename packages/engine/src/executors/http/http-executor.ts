@@ -1,3 +1,4 @@
+import { gateKeyOf } from '../../job/gate-key.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
@@ -101,8 +102,11 @@ export class HttpExecutor {
     const { tenantId } = call.run.lease
     const now = clock.now()
     if (paused.hasOrigin(tenantId, origin)) {
-      const error = pauseError({ kind: PAUSE_KIND.origin, name: origin })
-      call.done({ returned: { kind: 'held', until: paused.returnAt(now, random), error } })
+      const why = {
+        error: pauseError({ kind: PAUSE_KIND.origin, name: origin }),
+        gateKey: gateKeyOf('pause', tenantId, origin),
+      }
+      call.done({ returned: { kind: 'held', until: paused.returnAt(now, random), ...why } })
       return
     }
     const isKnown = !circuits.isStale(now) && !limits.isStale(tenantId, now)
@@ -133,7 +137,9 @@ export class HttpExecutor {
     const { circuits, clock } = this.#deps
     const admitted = await circuits.admit(circuit, call.run.lease.deadline)
     if (admitted.kind === 'wait') {
-      call.done({ returned: { kind: 'held', until: admitted.until, error: openCircuitError(call.url.origin) } })
+      const { tenantId, origin } = circuit
+      const why = { error: openCircuitError(origin), gateKey: gateKeyOf('circuit', tenantId, origin) }
+      call.done({ returned: { kind: 'held', until: admitted.until, ...why } })
       return
     }
     const probe = admitted.kind === 'probe' ? admitted : null

@@ -12,7 +12,7 @@ import type { HttpEnd, HttpFailure } from './http-call.ts'
 export type HttpResult =
   | HttpEnd
   /** Nothing was sent: the target is spared, and the run comes back. */
-  | { kind: 'held'; until: Instant; error: string; failureClass?: 'rate_limited' }
+  | { kind: 'held'; until: Instant; error: string; gateKey?: string; failureClass?: 'rate_limited' }
   /** The node stops. */
   | { kind: 'released' }
   /** The target goes on with it, and says by its callback how it ended. */
@@ -74,12 +74,13 @@ function asAborted(run: ActiveRun, failure: HttpFailure): HttpFailure {
 
 /** Not counted, and not for longer than the retry policy lets it live. */
 function hold(run: ActiveRun, held: HttpResult & { kind: 'held' }, now: Instant): Finish {
-  const { until, error, failureClass = 'circuit_open' } = held
+  const { until, error, gateKey, failureClass = 'circuit_open' } = held
   const maxAgeMs = run.definition.retry?.maxAgeMs
   const why = { failureClass, error, startedAt: null } as const
   if (maxAgeMs !== undefined && until - agesFrom(run.lease) > maxAgeMs)
     return { ...ended(run, now), ...why, outcome: OUTCOME.failed }
-  return { ...goesOn(run, now), ...why, outcome: OUTCOME.snoozed, counted: false, nextDueAt: until, turn: null }
+  const away = { outcome: OUTCOME.snoozed, counted: false, nextDueAt: until, turn: null, gateKey }
+  return { ...goesOn(run, now), ...why, ...away }
 }
 
 /**

@@ -1,11 +1,7 @@
-import {
-  bringLimitedForward,
-  LONGEST_AWAY_MS,
-  rateError,
-  slotsError,
-} from '../../attempts/bring-forward-limited.sql.ts'
+import { bringForward, type Return } from '../../attempts/bring-forward.sql.ts'
 import { limitedOrigins } from '../../concurrency/origin-limits.sql.ts'
 import { type Limits, originLimitRef } from '../../concurrency/shared-limits.sql.ts'
+import { gateKeyOf } from '../../job/gate-key.ts'
 import type { Lease } from '../../leases/lease.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -15,7 +11,7 @@ import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
 import { type Admitted, admitCalls } from './admit-calls.sql.ts'
-import { ReturnLine } from './return-line.ts'
+import { LONGEST_AWAY_MS, ReturnLine } from './return-line.ts'
 import { ReturnPace } from './return-pace.ts'
 
 interface OriginLimitsDeps {
@@ -28,7 +24,7 @@ interface OriginLimitsDeps {
 }
 
 /** A call may be made, or its run has to wait. */
-export type CallAdmission = true | { until: Instant; error: string }
+export type CallAdmission = true | { until: Instant; error: string; gateKey?: string }
 
 interface Asking {
   lease: Lease
@@ -44,10 +40,15 @@ class LimitedOrigin {
   readonly line = new ReturnLine()
   readonly tenantId: number
   readonly origin: string
+  /** Runs that it puts aside because all slots are taken, and because of its rate: those have been given their exact times. */
+  readonly gateKey: string
+  readonly rateGateKey: string
 
   constructor(tenantId: number, origin: string) {
     this.tenantId = tenantId
     this.origin = origin
+    this.gateKey = gateKeyOf('origin', tenantId, origin)
+    this.rateGateKey = gateKeyOf('rate', tenantId, origin)
   }
 }
 
@@ -89,7 +90,7 @@ export class OriginLimits implements Step {
     if (this.#tenants.size > 0) await this.read()
     for (const limited of this.#origins.values()) {
       const wanted = limited.pace.wanted(now)
-      if (wanted > 0) await this.#bringForward(limited, wanted, now)
+      if (wanted > 0) await this.#callBack(limited, wanted, now)
     }
     return { waitMs: READ_EVERY_MS }
   }
@@ -97,17 +98,17 @@ export class OriginLimits implements Step {
   /** The limit is another one now, or there is none: those it has put aside come back as fast as they may. */
   async changed(tenantId: number, origin: string, limits: Limits | null): Promise<void> {
     await this.read()
-    const { db, clock, shards } = this.#deps
-    this.#of(tenantId, origin).line.clear()
+    const limited = this.#of(tenantId, origin)
+    limited.line.clear()
     const { maxRunning = null, rate = null } = limits ?? {}
     const isPaced = maxRunning !== null && rate === null
     // The rest comes as slots get free.
     const limit = isPaced ? Math.min(MAX_BROUGHT, 2 * maxRunning) : MAX_BROUGHT
     const spacingMs = Math.max(1, rate === null ? 1 : rate.periodMs / rate.limit)
-    const now = clock.now()
+    const now = this.#deps.clock.now()
     for (let from = now, count = limit; count === limit && from < now + LONGEST_AWAY_MS; from += limit * spacingMs) {
-      const aside = { tenantId, origin, by: 'any' as const, shards: allOf(shards), limit }
-      count = this.#wake(await bringLimitedForward(db, aside, { dueAfter: from, from, spacingMs }))
+      const gateKeys = [limited.gateKey, limited.rateGateKey]
+      count = await this.#bringForward(gateKeys, { dueAfter: from, from, spacingMs, limit })
       if (isPaced) return
     }
   }
@@ -150,25 +151,22 @@ export class OriginLimits implements Step {
     this.#of(tenantId, origin).pace.ended()
   }
 
-  async #bringForward(limited: LimitedOrigin, wanted: number, now: Instant): Promise<void> {
-    const { db, random, shards, logger } = this.#deps
-    const { tenantId, origin, pace, line } = limited
-    // Another shard comes first each time.
-    const first = Math.floor(random.float() * shards)
-    const order = allOf(shards).map((shard) => (shard + first) % shards)
-    const aside = { tenantId, origin, by: 'slots' as const, shards: order, limit: wanted }
-    const place = { dueAfter: now + SECOND_MS, from: now, spacingMs: SECOND_MS / wanted }
+  async #callBack(limited: LimitedOrigin, wanted: number, now: Instant): Promise<void> {
+    const { origin, pace, line, gateKey } = limited
     try {
-      const count = this.#wake(await bringLimitedForward(db, aside, place))
+      const back = { dueAfter: now + SECOND_MS, from: now, spacingMs: SECOND_MS / wanted, limit: wanted }
+      const count = await this.#bringForward([gateKey], back)
       pace.found(count, now)
       if (count < wanted) line.clear()
     } catch (error) {
-      logger.debug('runs that wait for an origin cannot be looked at yet', { origin, error })
+      this.#deps.logger.debug('runs that wait for an origin cannot be looked at yet', { origin, error })
     }
   }
 
-  #wake(brought: readonly { shard: number; dueAt: Instant }[]): number {
-    for (const { shard, dueAt } of brought) this.#deps.wakeups.waiting(shard, dueAt)
+  async #bringForward(gateKeys: readonly string[], back: Return): Promise<number> {
+    const { db, wakeups } = this.#deps
+    const brought = await bringForward(db, gateKeys, back)
+    for (const { shard, dueAt } of brought) wakeups.waiting(shard, dueAt)
     return brought.length
   }
 
@@ -222,11 +220,11 @@ export class OriginLimits implements Step {
       const waitMs = Math.ceil((shortage.times[place] ?? now) - now)
       const isTooLong = waitMs > LONGEST_AWAY_MS
       const until = now + (isTooLong ? Math.round(LONGEST_AWAY_MS * (0.5 + random.float() / 2)) : Math.max(1, waitMs))
-      return { until, error: rateError(origin) }
+      return { until, error: rateError(origin), gateKey: limited.rateGateKey }
     }
     limited.pace.sentAway(now)
     const until = limited.line.next(now + FULL_MS, limited.pace.perSecond, random)
-    return { until, error: slotsError(origin, shortage?.limit ?? 0) }
+    return { until, error: slotsError(origin, shortage?.limit ?? 0), gateKey: limited.gateKey }
   }
 
   async #read(): Promise<void> {
@@ -261,4 +259,7 @@ export class OriginLimits implements Step {
   }
 }
 
-const allOf = (shards: number): number[] => Array.from({ length: shards }, (_, shard) => shard)
+/** Why a run waits, for people. */
+const slotsError = (origin: string, limit: number): string =>
+  `${origin} is limited to ${limit} ${limit === 1 ? 'run' : 'runs'} at a time, and so many are under way`
+const rateError = (origin: string): string => `the rate limit of ${origin} is used up`

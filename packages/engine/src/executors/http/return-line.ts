@@ -1,7 +1,8 @@
 import type { Instant } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 
-const LONGEST_MS = 300_000
+/** No run is put aside for longer: things change. */
+export const LONGEST_AWAY_MS = 300_000
 
 /**
  * The line of those who were sent away and come back: one behind the other, so many a second, so that they are no storm
@@ -11,8 +12,8 @@ export class ReturnLine {
   readonly #longestMs: number
   #last: Instant = 0
 
-  /** Nobody is sent away for longer than that after the instant from which on he may come: things change. */
-  constructor(longestMs = LONGEST_MS) {
+  /** No run is sent away for longer than that after the instant from which on it may come. */
+  constructor(longestMs = LONGEST_AWAY_MS) {
     this.#longestMs = longestMs
   }
 
