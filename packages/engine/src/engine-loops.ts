@@ -1,12 +1,12 @@
 import type { DependencySide } from './dependency-side.ts'
 import type { HttpSide } from './http-side.ts'
-import type { KeySide } from './key-side.ts'
 import type { Promoter } from './promotion/promoter.ts'
 import type { Replanning } from './promotion/replanning.ts'
 import type { Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import { Loop, type Step } from './runtime/loop.ts'
 import type { Role } from './shards/roles.ts'
+import type { WakeSide } from './wake-side.ts'
 
 const PROMOTE_LANES = 2
 
@@ -18,19 +18,15 @@ export interface EngineSteps {
   partitioner: Step
   reader: Step
   promoter: Promoter
-  waker: Step
   backfiller: Step
-  blockedWaker: Step
-  blockedSweep: Step
   reaper: Step
   expirer: Step
-  recaller: Step
   httpQueues: Step
   remote: Step
   historyKeeper: Step
   purge: Step
   replanning: Replanning
-  keys: KeySide
+  waking: WakeSide
   dependencies: DependencySide
   http: HttpSide
 }
@@ -43,11 +39,9 @@ export class EngineLoops {
   readonly waker: Loop
   readonly replanner: Loop
   readonly backfiller: Loop
-  readonly blockedWaker: Loop
-  readonly blockedSweep: Loop
+  readonly sweep: Loop
   readonly expirer: Loop
   readonly reaper: Loop
-  readonly recaller: Loop
   readonly httpQueues: Loop
   readonly remote: Loop
   readonly #promoters: Loop[]
@@ -56,28 +50,25 @@ export class EngineLoops {
   readonly #others: Loop[]
 
   constructor(steps: EngineSteps, roles: readonly Role[], deps: { clock: Clock; logger: Logger }) {
-    const { promoter, replanning, keys, dependencies, http } = steps
+    const { promoter, replanning, waking, dependencies, http } = steps
     const loop = (name: string, step: Step) => new Loop(name, step, deps)
     const promoteBatch = { runOnce: () => promoter.runBatch() }
     this.pulse = loop('pulse', steps.pulse)
     this.reader = loop('timer reader', steps.reader)
     this.#promoters = Array.from({ length: PROMOTE_LANES }, (_, i) => loop(`promoter ${i + 1}`, promoteBatch))
     this.alone = loop('promoter of single jobs', { runOnce: () => promoter.runAlone() })
-    this.waker = loop('waker', steps.waker)
+    this.waker = loop('waker', waking.waker)
     this.replanner = loop('replanner', replanning.calendars)
     this.backfiller = loop('backfiller', steps.backfiller)
-    this.blockedWaker = loop('waker of blocked runs', steps.blockedWaker)
-    this.blockedSweep = loop('sweep of blocked runs', steps.blockedSweep)
+    this.sweep = loop('sweep', waking.sweep)
     this.expirer = loop('expirer', steps.expirer)
     this.reaper = loop('reaper', steps.reaper)
-    this.recaller = loop('recaller', steps.recaller)
     this.httpQueues = loop('HTTP queues', steps.httpQueues)
     this.remote = loop('remote workers', steps.remote)
     const ofRole: Record<Role, Loop[]> = {
       api: [this.remote],
       promoter: [
-        ...[this.reader, ...this.#promoters, this.alone, this.waker, this.backfiller, this.blockedSweep],
-        ...[keys.sweepLoop, this.reaper, this.expirer, this.recaller],
+        ...[this.reader, ...this.#promoters, this.alone, this.backfiller, this.sweep, this.reaper, this.expirer],
       ],
       dispatcher: [this.httpQueues, ...http.steps.map(([name, step]) => loop(name, step))],
       archivist: [loop('history keeper', steps.historyKeeper), loop('purge', steps.purge)],
@@ -86,7 +77,7 @@ export class EngineLoops {
     this.#others = [
       loop('notifier', steps.notifier),
       loop('partitioner', steps.partitioner),
-      ...[this.blockedWaker, keys.wakerLoop, dependencies.loop, this.replanner],
+      ...[this.waker, dependencies.loop, this.replanner],
       loop('zone keeper', replanning.zones),
       ...[...new Set(roles)].flatMap((role) => ofRole[role]),
     ]

@@ -24,7 +24,6 @@ import { JobChanges } from './intake/job-changes.ts'
 import { planJob } from './intake/plan-job.sql.ts'
 import { retakeUnique } from './intake/retake-unique.ts'
 import { newJobId, shardOfKey } from './job/ids.ts'
-import { KeySide } from './key-side.ts'
 import { Definitions } from './leases/definitions.sql.ts'
 import { Forecasts } from './lookup/forecasts.ts'
 import { PauseSide } from './pause-side.ts'
@@ -34,11 +33,8 @@ import { Replanning } from './promotion/replanning.ts'
 import { Schedules } from './promotion/schedules.sql.ts'
 import { purgeForgotten } from './purge-forgotten.ts'
 import { QueueLimits } from './queue-limits.ts'
-import { BlockedSweep } from './ready/blocked-sweep.sql.ts'
-import { BlockedWaker } from './ready/blocked-waker.ts'
 import { Exchange } from './ready/exchange.ts'
 import { Turns } from './ready/turn.ts'
-import { Waker } from './ready/waker.ts'
 import type { Clock, Instant } from './runtime/clock.ts'
 import { Notifier } from './shards/notifier.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
@@ -50,6 +46,7 @@ import type { Database, Queryable } from './store/database.ts'
 import { Calendars } from './tenants/calendars.sql.ts'
 import { Quotas } from './tenants/quotas.sql.ts'
 import { TimerReader } from './timers/timer-reader.ts'
+import { WakeSide } from './wake-side.ts'
 
 /** Statements of one kind run on a few connections at once, so that both sides keep their cores busy. */
 const FINISH_LANES = 2
@@ -80,18 +77,15 @@ export class Engine {
   readonly handlers: Handlers
   readonly queueLimits: QueueLimits
   readonly pauses: PauseSide
-  readonly keys: KeySide
+  readonly waking: WakeSide
   readonly dependencies: DependencySide
   /** Runs that workers elsewhere perform. */
   readonly remote: RemoteWorkers
   readonly finisher: Finisher
   readonly reader: TimerReader
   readonly promoter: Promoter
-  readonly waker: Waker
   readonly replanning: Replanning
   readonly backfiller: Backfiller
-  readonly blockedWaker: BlockedWaker
-  readonly blockedSweep: BlockedSweep
   readonly reaper: Reaper
   readonly expirer: Expirer
   readonly keeper: Keeper
@@ -136,21 +130,22 @@ export class Engine {
     const known = { definitions: new Definitions(db), schedules, calendars, registry }
     const claimers = () => [this.handlers, this.remote.calls]
     this.queueLimits = new QueueLimits({ clock, wakeups, claimers, sweepNext: () => this.pulse.sweepNext() })
-    this.pauses = new PauseSide({ db, clock, wakeups, shards, random })
+    this.pauses = new PauseSide({ db, clock, random })
     const { paused, room, queueSettings } = this.pauses
     const settings = { shards, leaseMs, cancelGraceMs, limited: this.queueLimits.queues, paused, room, queueSettings }
     const onGone = (jobId: string) => {
-      this.blockedWaker.look(jobId)
+      this.waking.jobs.look(jobId)
       this.dependencies.deliverer.look()
     }
-    const onBlocked = (jobId: string) => this.blockedWaker.expects(jobId)
+    const onBlocked = (jobId: string) => this.waking.expected.expect(jobId)
     const retakeUniqueKey = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
     this.dependencies = new DependencySide({
       ...{ db, clock, logger, turns, wakeups, cancelGraceMs, onBlocked },
       retakeUnique: retakeUniqueKey,
     })
     const hooks = { ...this.dependencies.hooks, onBlocked }
-    this.keys = new KeySide({ db, clock, logger, turns, wakeups, onGone })
+    const onNews = () => this.#loops.waker.wake()
+    this.waking = new WakeSide({ db, clock, logger, turns, wakeups, onNews, onGone })
     const ground = {
       db,
       clock,
@@ -161,7 +156,7 @@ export class Engine {
       stopping,
       ...settings,
       ...known,
-      ...this.keys.hooks,
+      ...this.waking.hooks,
       ...hooks,
     }
     this.finisher = new Finisher(
@@ -169,7 +164,7 @@ export class Engine {
         ...ground,
         onEnded: (jobId, definitionJson) => {
           this.backfiller.ended(jobId)
-          this.blockedWaker.ended(jobId, definitionJson)
+          this.waking.ended(jobId, definitionJson)
         },
         onFreed: this.queueLimits.onFreed,
         ensurePartitions: () => this.partitioner.ensure(),
@@ -198,15 +193,7 @@ export class Engine {
     })
     const onAlone = () => this.#loops.alone.wake()
     this.promoter = new Promoter({ ...base, reader: this.reader, direct: this.handlers, alone, onAlone })
-    this.waker = new Waker({ ...base, onReady: (run) => wakeups.ready(run) })
     this.replanning = new Replanning({ ...deps, ...base })
-    this.blockedWaker = new BlockedWaker({
-      ...base,
-      onNews: () => this.#loops.blockedWaker.wake(),
-      onReady: (run) => wakeups.ready(run),
-      onWaiting: (shard, dueAt) => wakeups.waiting(shard, dueAt),
-    })
-    this.blockedSweep = new BlockedSweep({ ...base, look: onGone })
     this.reaper = new Reaper(base)
     this.expirer = new Expirer({ ...base, onGone })
     this.keeper = new Keeper({ ...base, pools: () => this.handlers.pools })
@@ -242,12 +229,11 @@ export class Engine {
     this.#loops = new EngineLoops(
       {
         ...{ pulse: this.pulse, keeper: this.keeper, partitioner: this.partitioner, reader: this.reader },
-        ...{ promoter: this.promoter, waker: this.waker, backfiller: this.backfiller, expirer: this.expirer },
-        ...{ blockedWaker: this.blockedWaker, blockedSweep: this.blockedSweep, httpQueues: this.httpQueues },
-        ...{ remote: this.remote, replanning: this.replanning, keys: this.keys, http: this.http },
+        ...{ promoter: this.promoter, backfiller: this.backfiller, expirer: this.expirer },
+        ...{ httpQueues: this.httpQueues, remote: this.remote, http: this.http },
+        ...{ replanning: this.replanning, waking: this.waking },
         dependencies: this.dependencies,
         notifier: this.#notifier,
-        recaller: this.pauses.recaller,
         reaper: { runOnce: () => this.#reap() },
         historyKeeper: { runOnce: () => dropExpired({ db, clock, logger, retentionDays: deps.historyDays }) },
         purge: { runOnce: () => this.purge() },
@@ -265,17 +251,14 @@ export class Engine {
       onTimer: (shard, dueAt) => {
         if (this.reader.want(shard, dueAt)) this.#loops.reader.wake()
       },
-      onWaiting: (shard, dueAt) => {
-        this.waker.saw(shard, dueAt)
-        this.#loops.waker.wake()
-      },
+      onWaiting: (shard, dueAt) => this.waking.shards.look(shard, dueAt),
       onCancel: (jobId, nominalAt) => {
         this.keeper.cancel(jobId, nominalAt)
         this.remote.cancel(jobId, nominalAt)
       },
       onBackfill: (jobId) => {
         if (this.backfiller.tell(jobId)) this.#loops.backfiller.wake()
-        this.blockedWaker.look(jobId)
+        this.waking.jobs.look(jobId)
       },
       onFreed: (queueId) => this.queueLimits.queues.freed(queueId),
     })
@@ -340,18 +323,16 @@ export class Engine {
 
   #own(shards: number[]): void {
     this.reader.own(shards)
-    this.waker.own(shards)
     this.replanning.own(shards)
     this.backfiller.own(shards)
-    this.blockedSweep.own(shards)
-    this.keys.sweep.own(shards)
+    this.waking.own(shards)
     this.expirer.own(shards)
     this.#loops.reader.wake()
   }
 
   #onPulse(answer: PulseAnswer, asked: Parameters<PulseDeps['onAnswer']>[1]): void {
     this.queueLimits.saw(answer, asked)
-    if (this.pauses.saw(answer)) this.#loops.recaller.wake()
+    this.pauses.saw(answer)
     this.#liveNodes = answer.liveNodes.length
     this.#exchange.hear(answer.now, answer.fleet)
     const paused = new Set(answer.pausedQueueIds)
@@ -363,14 +344,10 @@ export class Engine {
     let toRead = false
     asked.shards.forEach((shard, i) => {
       if (this.reader.saw(shard, answer.timersDue[i] ?? Number.POSITIVE_INFINITY)) toRead = true
-      const waiting = answer.waitingDue[i] ?? Number.POSITIVE_INFINITY
-      if (waiting < Number.POSITIVE_INFINITY) this.waker.saw(shard, waiting)
-      if (waiting <= answer.now) this.#loops.waker.wake()
     })
     if (toRead) this.#loops.reader.wake()
     if (this.backfiller.saw(answer.hasBackfills)) this.#loops.backfiller.wake()
-    if (this.blockedSweep.saw(answer.hasBlocked)) this.#loops.blockedSweep.wake()
-    this.keys.saw(answer.hasLimited)
+    if (this.waking.saw(answer, asked)) this.#loops.sweep.wake()
     this.dependencies.saw(answer.hasOutbox)
     if (this.expirer.saw(answer.hasStartDeadlines)) this.#loops.expirer.wake()
     asked.queueIds.forEach((queueId, i) => {

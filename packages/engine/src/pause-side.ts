@@ -1,4 +1,3 @@
-import { Recaller } from './attempts/recaller.sql.ts'
 import { Room } from './intake/room.ts'
 import { newJobId } from './job/ids.ts'
 import type { Clock, Instant } from './runtime/clock.ts'
@@ -8,7 +7,6 @@ import { Paused } from './shards/paused.ts'
 import type { PulseAnswer } from './shards/pulse.sql.ts'
 import { NO_QUEUE_SETTINGS } from './shards/queue-settings.ts'
 import { NO_TENANT_LIMITS } from './shards/tenant-limits.ts'
-import type { Wakeups } from './shards/wakeups.sql.ts'
 import type { Database } from './store/database.ts'
 import { queueGauge } from './tenants/queue-gauge.sql.ts'
 import { tenantGauge } from './tenants/tenant-gauge.sql.ts'
@@ -16,8 +14,6 @@ import { tenantGauge } from './tenants/tenant-gauge.sql.ts'
 interface PauseSideDeps {
   db: Database
   clock: Clock
-  wakeups: Wakeups
-  shards: number
   random: Random
 }
 
@@ -26,7 +22,6 @@ export class PauseSide {
   readonly paused = new Paused()
   readonly queueSettings = new KnownSettings(NO_QUEUE_SETTINGS)
   readonly room: Room
-  readonly recaller: Recaller
 
   readonly #tenantLimits = new KnownSettings(NO_TENANT_LIMITS)
   readonly #random: Random
@@ -38,18 +33,15 @@ export class PauseSide {
       queues: queueGauge({ db, clock, limits: this.queueSettings }),
       tenants: tenantGauge({ db, clock, limits: this.#tenantLimits }),
     })
-    this.recaller = new Recaller(deps)
   }
 
   newId(now: Instant): string {
     return newJobId(0, now, this.#random)
   }
 
-  /** Answers whether runs are to be called back. */
-  saw({ pauses, queueSettings, tenantLimits }: PulseAnswer): boolean {
+  saw({ pauses, queueSettings, tenantLimits }: PulseAnswer): void {
     this.paused.learn(pauses)
     this.queueSettings.learn(queueSettings)
     this.#tenantLimits.learn(tenantLimits)
-    return this.recaller.saw(pauses)
   }
 }

@@ -110,7 +110,7 @@ export class TenantPauses {
    */
   async end(id: string): Promise<void> {
     const { caller, engine } = this.#scope
-    const { db, clock, shards, keys } = engine
+    const { db, clock, shards, waking } = engine
     const { tenantId, actor } = caller
     const isId = UUID.test(id)
     const ended =
@@ -133,7 +133,7 @@ export class TenantPauses {
     }
     if (ended.kind === PAUSE_KIND.key) {
       const { shard, key } = namedKey(tenantId, ended.name, shards)
-      keys.hooks.onKeyChanged(shard, key)
+      waking.hooks.onKeyChanged(shard, key)
     }
     await engine.refresh()
   }

@@ -110,7 +110,7 @@ export class TenantQueues {
         if (result.purged > 0) await this.#record(tx, name, 'purge', undefined, { purged: result.purged })
         return result
       })
-      for (const jobId of done.jobIds) engine.blockedWaker.look(jobId)
+      for (const jobId of done.jobIds) engine.waking.jobs.look(jobId)
       if (done.hasTold) engine.dependencies.deliverer.look()
       purged += done.purged
       after = done.next

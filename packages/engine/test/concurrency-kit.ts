@@ -29,7 +29,7 @@ export async function setup() {
       await db.close()
     })
     engine.reader.own(SHARDS)
-    engine.waker.own(SHARDS)
+    engine.waking.own(SHARDS)
     await engine.pulse.runOnce()
     const caller = { tenantId: 1, tenant: 'default', actor: 'test', isInstallation: true }
     const tenant = new Tenant(new TenantScope(caller, engine, readers))

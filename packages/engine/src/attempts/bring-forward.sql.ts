@@ -3,7 +3,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-/** A run that another transaction holds, or has just changed, is left: it comes by itself, or with the next call. */
+/** Gate by gate. A run that another transaction holds, or has just changed, is left: it comes by itself, or with the next call. */
 const BRING_FORWARD = statement(
   'bring_forward',
   `with held as (
@@ -11,11 +11,12 @@ const BRING_FORWARD = statement(
        select r.ctid, r.due_at, r.nominal_at from belfry.runs r
        where r.gate_key = g.key and r.state = ${RUN_STATE.waiting} and r.due_at > to_timestamp($2::float8 / 1000)
        order by r.due_at limit $5 for update skip locked) r
+     limit $5
    ), placed as (
      select h.ctid, row_number() over (order by h.due_at, h.nominal_at) as place from held h
    )
    update belfry.runs r set due_at = least(r.due_at, to_timestamp(($3::float8 + p.place * $4::float8) / 1000))
-   from placed p where p.place <= $5 and r.ctid = p.ctid
+   from placed p where r.ctid = p.ctid
    returning r.shard, r.due_at`,
 )
 

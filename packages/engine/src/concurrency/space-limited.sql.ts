@@ -50,14 +50,14 @@ export interface Spaced {
   /** Runs that wait for their time now, by the first of each key. */
   waiting: { shard: number; dueAt: Instant }[]
   /** When to look at a key again: others of it wait. */
-  again: (KeyRef & { at: Instant })[]
-  /** Somebody else holds these. */
+  again: { name: KeyRef; at: Instant }[]
+  /** Keys that another transaction holds, or that have no rate any more. */
   held: KeyRef[]
 }
 
 /**
  * Runs that are over the rate of their key are given the times at which it allows them, one after the other, the oldest first, as
- * far as those lie in the next second. Each key is held meanwhile, so that two who do this give no time twice. Whether a run
+ * far as those lie in the next second. Each key is held meanwhile, so that two transactions that do this give no time twice. Whether a run
  * then starts is decided when it is claimed: a time is a place in line, not a permission.
  */
 export async function spaceLimited(db: Database, keys: readonly KeyRef[], now: Instant): Promise<Spaced> {
@@ -98,5 +98,5 @@ async function spaceKey(
     spaced.waiting.push({ shard, dueAt: Math.ceil(first) })
   }
   const next = times[near.length] ?? (runs.length === free ? last : undefined)
-  if (next !== undefined) spaced.again.push({ ...ref, at: Math.max(now + 1, Math.floor(next) - AHEAD_MS / 2) })
+  if (next !== undefined) spaced.again.push({ name: ref, at: Math.max(now + 1, Math.floor(next) - AHEAD_MS / 2) })
 }

@@ -1,7 +1,7 @@
 import { shardOfJob } from '../job/ids.ts'
 import { ATTEMPT_REASON, type OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Turns } from '../ready/turn.ts'
-import type { MadeReady } from '../ready/wake-waiting.sql.ts'
+import type { MadeReady } from '../ready/woken.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'

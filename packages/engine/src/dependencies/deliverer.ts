@@ -1,5 +1,5 @@
 import { BelfryError } from '../errors.ts'
-import type { MadeReady } from '../ready/wake-waiting.sql.ts'
+import type { MadeReady } from '../ready/woken.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { type DeliverDeps, deliver } from './deliver.ts'

@@ -5,11 +5,11 @@ import type { ArrayValues } from '../store/arrays.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
-import type { MadeReady } from './wake-waiting.sql.ts'
+import { NOTHING, type Woken } from './woken.ts'
 
 /**
  * The job's lock: its timer, or where that is gone the row that defines it. Locked ones are passed over. A job of which
- * nothing is left needs no lock: nobody makes runs of it any more. What looks for definitions comes before what locks others
+ * nothing is left needs no lock: no transaction makes runs of it any more. What looks for definitions comes before what locks others
  * ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)).
  */
 const LOCK = statement(
@@ -61,39 +61,29 @@ const WAKE = statement(
    returning r.job_id, r.state, r.due_at, r.queue_id, r.priority, r.delivery, r.turn`,
 )
 
-export interface Woken {
-  ready: MadeReady[]
-  /** Those that were opened again for later, and wait for that now. */
-  waiting: { shard: number; dueAt: Instant }[]
-  /** Somebody else holds these jobs. */
-  locked: string[]
-}
-
 interface JobPlace {
   shard: number
   jobId: string
 }
 
 /**
- * The oldest blocked run of each job becomes ready if no other run of the job is alive but such that are blocked as well. Two
- * who do this at once never wake two: each holds the job before it looks, and looks in a statement of its own, which sees
- * what the other has committed.
+ * The oldest blocked run of each job becomes ready if no other run of the job is alive but such that are blocked as well; one that
+ * was opened again for later waits for that. Two transactions that do this at once never wake two: each holds the job before it
+ * looks, and looks in a statement of its own, which sees what the other has committed.
  */
 export async function wakeBlocked(
   db: Database,
   jobIds: readonly string[],
   at: { now: Instant; floors: Floors },
-): Promise<Woken> {
+): Promise<Woken<string>> {
   const inOrder = jobIds.map((jobId): JobPlace => ({ shard: shardOfJob(jobId), jobId })).sort(byLockOrder)
   return db.transaction(async (tx) => {
-    const held = await lockJobs(tx, inOrder)
-    const locked = jobIds.filter((jobId) => !held.has(jobId))
-    const jobs = inOrder.filter(({ jobId }) => held.has(jobId))
-    return { ...(jobs.length === 0 ? NONE : await wakeNext(tx, jobs, at)), locked }
+    const locked = await lockJobs(tx, inOrder)
+    const held = jobIds.filter((jobId) => !locked.has(jobId))
+    const jobs = inOrder.filter(({ jobId }) => locked.has(jobId))
+    return { ...(jobs.length === 0 ? NOTHING : await wakeNext(tx, jobs, at)), held }
   })
 }
-
-const NONE = { ready: [], waiting: [] }
 
 /** In the order in which every batch takes its rows; answers those that were free. */
 export async function lockJobs(tx: Queryable, jobs: readonly JobPlace[]): Promise<Set<string>> {
@@ -105,9 +95,10 @@ export async function wakeNext(
   tx: Queryable,
   jobs: readonly JobPlace[],
   at: { now: Instant; floors: Floors },
-): Promise<Omit<Woken, 'locked'>> {
+): Promise<Woken<string>> {
   const rows = await tx.query<Row>(WAKE, [...arraysOf(jobs), at.now, ...floorsOf(at.floors)])
   return {
+    ...NOTHING,
     ready: rows.filter(isReady).map(([, , , queueId, priority, delivery, turn]) => ({
       ...{ queueId, priority, delivery },
       turn: Number(turn),

@@ -3,11 +3,11 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
-import type { MadeReady } from './wake-waiting.sql.ts'
+import { type MadeReady, NOTHING, type Woken } from './woken.ts'
 
 /**
  * The oldest runs that wait for a slot of a key become ready, no more of each key than are free. Nothing is reserved by that:
- * the claim decides, under the key's lock; so nobody is held here, and waking too many costs work, never a limit. A key without a
+ * the claim decides, under the key's lock; so no key is held here, and waking too many costs work, never a limit. A key without a
  * row gets it when it is claimed from. Keys that have a rate are only named: their runs are given times. Of a limit of 1 the next
  * one is woken if nothing older is alive; runs of paused queues are neither woken nor waited for.
  */
@@ -61,12 +61,14 @@ export const anyLimited = async (db: Queryable): Promise<boolean> =>
 export interface KeyToWake {
   shard: number
   key: string
-  /** So many at most. */
+  /** So many at most: one for each slot that was freed. */
   wanted: number
 }
 
-export interface WokenOfKeys {
-  ready: (MadeReady & { key: string })[]
+/** Of one key. */
+export const MOST_AT_ONCE = 1_000
+
+export interface WokenOfKeys extends Woken<KeyToWake> {
   /** Keys that have a rate: their runs are given times. */
   rated: { shard: number; key: string }[]
 }
@@ -84,10 +86,16 @@ export async function wakeLimited(
     at.now,
     ...floorsOf(at.floors),
   ])
-  const woken: WokenOfKeys = { ready: [], rated: [] }
+  const ready: MadeReady[] = []
+  const rated: WokenOfKeys['rated'] = []
+  const counts = new Map<string, number>()
   for (const [queueId, priority, delivery, turn, key, shard] of rows) {
-    if (queueId !== null) woken.ready.push({ queueId, priority, delivery, turn: Number(turn), key })
-    else if (shard !== null) woken.rated.push({ shard, key })
+    if (shard !== null) rated.push({ shard, key })
+    if (queueId === null) continue
+    ready.push({ queueId, priority, delivery, turn: Number(turn) })
+    counts.set(key, (counts.get(key) ?? 0) + 1)
   }
-  return woken
+  // Of which as many were woken as may be at once there may be more.
+  const again = keys.filter(({ key }) => counts.get(key) === MOST_AT_ONCE).map((name) => ({ name, at: at.now }))
+  return { ...NOTHING, ready, again, rated }
 }

@@ -3,6 +3,10 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type Floors, floorsOf, turnAgain } from './turn-again.sql.ts'
+import { NOTHING, type Woken } from './woken.ts'
+
+/** In one statement: what is over comes in the next one. */
+const MOST_AT_ONCE = 2_000
 
 const WAKE = statement(
   'wake_waiting_runs',
@@ -18,23 +22,16 @@ const WAKE = statement(
    returning r.queue_id, r.priority, r.delivery, r.turn`,
 )
 
-export interface MadeReady {
-  queueId: number
-  priority: number
-  delivery: number
-  turn: number
-}
-
-/** Makes runs ready whose backoff or snooze is over. */
+/** Makes runs of these shards ready whose backoff or snooze is over. */
 export async function wakeWaiting(
   db: Queryable,
-  query: { shards: readonly number[]; now: Instant; floors: Floors; limitPerShard: number },
-): Promise<MadeReady[]> {
-  const rows = await db.query<[number, number, number, string]>(WAKE, [
-    query.shards,
-    query.now,
-    query.limitPerShard,
-    ...floorsOf(query.floors),
-  ])
-  return rows.map(([queueId, priority, delivery, turn]) => ({ queueId, priority, delivery, turn: Number(turn) }))
+  shards: readonly number[],
+  { now, floors }: { now: Instant; floors: Floors },
+): Promise<Woken<number>> {
+  if (shards.length === 0) return NOTHING
+  const perShard = Math.ceil(MOST_AT_ONCE / shards.length)
+  const rows = await db.query<[number, number, number, string]>(WAKE, [shards, now, perShard, ...floorsOf(floors)])
+  const ready = rows.map(([queueId, priority, delivery, turn]) => ({ queueId, priority, delivery, turn: Number(turn) }))
+  const again = ready.length < perShard ? [] : shards.map((name) => ({ name, at: now }))
+  return { ...NOTHING, ready, again }
 }

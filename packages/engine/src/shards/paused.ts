@@ -18,7 +18,7 @@ export interface PauseMark {
   endedAt: Instant | null
 }
 
-/** They are called back when it ends; this is for what nobody calls. */
+/** Runs are called back when the pause ends; this is for those that are not. */
 const LOOK_AGAIN_MS = 6 * 3_600_000
 
 /** What is paused, as this node learnt it with its last pulse. Runs that have begun go on. */

@@ -135,17 +135,21 @@ export class TestKit {
     return promoted
   }
 
-  /** Makes runs ready whose backoff or snooze is over; answers how many. */
+  /**
+   * Makes runs ready, or gives them their time, that waited: for a time, for another run of their job, for a slot or the rate of their
+   * key, or for the end of a pause; answers how many.
+   */
   async wakeWaiting(): Promise<number> {
-    return (await this.#node.engine.waker.runOnce()).woken
-  }
-
-  /** Makes runs ready that waited for another of their job, which has ended; answers how many. */
-  async wakeBlocked(): Promise<number> {
-    const { blockedSweep } = this.#node.engine
-    blockedSweep.restart()
-    for (let i = 0; i < MAX_READS; i++) if ((await blockedSweep.runOnce()).waitMs > 0) break
-    return (await this.#node.engine.blockedWaker.runOnce()).woken
+    const { sweep, waker } = this.#node.engine.waking
+    sweep.restart()
+    for (let i = 0; i < MAX_READS; i++) if ((await sweep.runOnce()).waitMs > 0) break
+    let all = 0
+    for (let i = 0; i < MAX_READS; i++) {
+      const { woken, waitMs } = await waker.runOnce()
+      all += woken
+      if (waitMs > 0) break
+    }
+    return all
   }
 
   /** Tells jobs that wait for others what became of those; answers of how many ends. */
@@ -160,22 +164,9 @@ export class TestKit {
     return all
   }
 
-  /** Makes runs ready, or gives them their time, that waited for a slot of their key or for its rate; answers how many. */
-  async wakeLimited(): Promise<number> {
-    const { sweep, waker } = this.#node.engine.keys
-    sweep.restart()
-    for (let i = 0; i < MAX_READS; i++) if ((await sweep.runOnce()).waitMs > 0) break
-    return (await waker.runOnce()).woken
-  }
-
   /** Takes backfills further; answers how many runs it made or saw end. */
   async backfill(): Promise<number> {
     return (await this.#node.engine.backfiller.runOnce()).changed
-  }
-
-  /** Calls back runs that a pause sent away, which has ended; answers how many. */
-  async recall(): Promise<number> {
-    return (await this.#node.engine.pauses.recaller.runOnce()).recalled
   }
 
   /** Leases ready runs of a queue to its handler; answers how many began. */
@@ -234,11 +225,8 @@ export class TestKit {
       await this.readTimers()
       let changed = (await this.promote()) + (await this.wakeWaiting()) + (await this.reap()) + (await this.expire())
       changed += await this.backfill()
-      changed += await this.recall()
       for (const queue of this.#queues.keys()) changed += await this.claim(queue)
       await this.#handlersEnd(running)
-      changed += await this.wakeBlocked()
-      changed += await this.wakeLimited()
       changed += await this.deliver()
       // Also if a handler ended before: what its end makes possible is found in the round after.
       const before = this.#counted

@@ -207,9 +207,9 @@ test('a run that is tried again is not first for its age, nor behind the backlog
   await t.first.claim()
   t.take(200)
   const { engine } = t.first
-  engine.waker.own([0, 1])
-  for (const shard of [0, 1]) engine.waker.saw(shard, t.first.clock.now())
-  expect((await engine.waker.runOnce()).woken).toBe(1)
+  engine.waking.own([0, 1])
+  for (const shard of [0, 1]) engine.waking.shards.look(shard, t.first.clock.now())
+  expect((await engine.waking.waker.runOnce()).woken).toBe(1)
   const [woken, next] = await t.query<{ turn: string }>(
     'select turn from runs where state = 0 order by attempt desc, turn limit 2',
   )

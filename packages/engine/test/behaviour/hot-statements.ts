@@ -5,7 +5,7 @@ import { finishAnswered, finishEnded, finishGoesOn, finishSucceeded } from '../.
 import { countKeys } from '../../src/attempts/key-slots.sql.ts'
 import { leasePicked, pick } from '../../src/attempts/limited-picks.sql.ts'
 import { countLeased } from '../../src/attempts/queue-slots.sql.ts'
-import { LimitSweep } from '../../src/concurrency/limit-sweep.sql.ts'
+import { BEFORE_KEYS, sweepLimited } from '../../src/concurrency/sweep-limited.sql.ts'
 import { awaitParents } from '../../src/dependencies/await-parents.sql.ts'
 import { holdChains, stillComing } from '../../src/dependencies/chain.sql.ts'
 import { endChildren } from '../../src/dependencies/children.sql.ts'
@@ -22,8 +22,8 @@ import { renewLeases } from '../../src/leases/heartbeat.sql.ts'
 import { callsWithLeases } from '../../src/leases/recover.sql.ts'
 import { promoteOneOffs } from '../../src/promotion/promote-one-offs.sql.ts'
 import { promoteRecurring } from '../../src/promotion/promote-recurring.sql.ts'
-import { BlockedSweep } from '../../src/ready/blocked-sweep.sql.ts'
 import { cancelUnleased, supersedeBlocked } from '../../src/ready/end-unrun.sql.ts'
+import { sweepBlocked } from '../../src/ready/sweep-blocked.sql.ts'
 import { lockJobs, wakeNext } from '../../src/ready/wake-blocked.sql.ts'
 import { anyLimited, wakeLimited } from '../../src/ready/wake-limited.sql.ts'
 import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
@@ -45,6 +45,7 @@ const fences = jobIds.map((jobId) => ({ shard: shardOfJob(jobId), jobId, nominal
 const succeededAt = <F>(fence: F) => ({ kind: 'succeeded' as const, fence, startedAt: START, finishedAt: START })
 const ends = fences.map(succeededAt)
 const failure = { failureClass: null, statusCode: null, error: 'down', outcome: OUTCOME.failed }
+const pieceFrom = (first: string) => ({ shards: [0, 1], after: [first, first], perShard: 500 })
 const lease = { holder: '9', now: START, leaseUntil: START + 30_000 }
 const promotions = fences.map(({ shard, jobId }, turn) => ({
   ...{ shard, jobId, version: 1, turn },
@@ -131,12 +132,7 @@ export const HOT: Record<string, Hot> = {
     by: ['runs_limited'],
   },
   'sweep limited': {
-    send: (db) => {
-      const sweep = new LimitSweep({ db, clock: new ManualClock(START), look: () => {} })
-      sweep.own([0, 1])
-      sweep.saw(true)
-      return sweep.runOnce()
-    },
+    send: (db) => sweepLimited(db, pieceFrom(BEFORE_KEYS), START, () => {}),
     by: BY_KEY,
   },
   'find repeated calls': {
@@ -198,13 +194,7 @@ export const HOT: Record<string, Hot> = {
     by: ['runs_pkey'],
   },
   wake: {
-    send: (db) =>
-      wakeWaiting(db, {
-        shards: [0, 1, 2, 3],
-        now: START,
-        floors: { queueIds: [1], starts: [1] },
-        limitPerShard: BATCH,
-      }),
+    send: (db) => wakeWaiting(db, [0, 1, 2, 3], { now: START, floors: { queueIds: [1], starts: [1] } }),
     by: ['runs_waiting', 'runs_pkey'],
   },
   'lock jobs to wake': {
@@ -250,12 +240,7 @@ export const HOT: Record<string, Hot> = {
     by: ['runs_pkey', 'jobs_with_start_deadline'],
   },
   'sweep blocked': {
-    send: (db) => {
-      const sweep = new BlockedSweep({ db, clock: new ManualClock(START), look: () => {} })
-      sweep.own([0, 1])
-      sweep.saw(true)
-      return sweep.runOnce()
-    },
+    send: (db) => sweepBlocked(db, pieceFrom('00000000-0000-0000-0000-000000000000'), () => {}),
     by: ['runs_blocked', 'runs_pkey'],
   },
   'cancel waiting': {

@@ -201,7 +201,7 @@ async function startNode(options: {
     await engine.http.limits.runOnce()
     await engine.keeper.runOnce()
     while ((await engine.reader.runOnce()).waitMs === 0);
-    let changed = (await engine.promoter.runOnce()).promoted + (await engine.waker.runOnce()).woken
+    let changed = (await engine.promoter.runOnce()).promoted + (await engine.waking.waker.runOnce()).woken
     changed += await engine.reaper.reap([0, 1], clock.now())
     for (const queueId of engine.handlers.queueIds) {
       const before = active()

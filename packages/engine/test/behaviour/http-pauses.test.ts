@@ -19,11 +19,7 @@ async function setup(options: Parameters<typeof startHttpNodes>[0] = {}) {
   const call = (tenant: string, path: string, count = 1) =>
     t.jobs.createMany(Array(count).fill({ tenant, http: { url: `${target.url}${path}` } }))
   const paths = () => target.seen.map(({ path }) => path)
-  const recall = async () => {
-    for (const node of t.nodes) await node.engine.pauses.recaller.runOnce()
-    await t.settle()
-  }
-  return { ...t, target, call, paths, recall, tenantOf, own: tenantOf('default', 1), other: tenantOf('other', OTHER) }
+  return { ...t, target, call, paths, tenantOf, own: tenantOf('default', 1), other: tenantOf('other', OTHER) }
 }
 
 test("a paused tenant's calls in the shared queue hold up nobody, lose nothing, and start soon after the resume", async () => {
@@ -44,7 +40,6 @@ test("a paused tenant's calls in the shared queue hold up nobody, lose nothing, 
   expect(await t.query('select max(attempt) from runs')).toEqual([{ max: 1 }])
   await t.other.pauses.end(pause.id as string)
   await t.settle()
-  await t.recall()
   await t.pass(2 * SECOND, 100)
   expect(t.paths().filter((path) => path === '/paused')).toHaveLength(300)
   const ends = await t.query(
@@ -70,9 +65,29 @@ test('a paused origin is not called by its tenant, other targets and other tenan
   })
   await t.own.pauses.end(pause.id as string)
   await t.settle()
-  await t.recall()
   await t.pass(SECOND, 100)
   expect(t.paths()).toEqual(['/other', '/held'])
+})
+
+test('the end of a pause calls back its own runs alone, and what is made ready stands at no gate any more', async () => {
+  const t = await setup()
+  t.target.answer = () => {}
+  const { pause } = await t.other.pauses.create({ tenant: true })
+  await t.own.pauses.create({ origin: t.target.url })
+  await t.settle()
+  await t.call('other', '/other', 2)
+  await t.call('default', '/own', 2)
+  await t.settle()
+  expect(await t.query('select from runs where state = 2 and gate_key is not null')).toHaveLength(4)
+  await t.other.pauses.end(pause.id as string)
+  await t.pass(2 * SECOND, 100)
+  expect(t.paths()).toEqual(['/other', '/other'])
+  const ofTenants =
+    'select tenant_id, state, gate_key is null as free, count(*)::int as n from runs group by 1, 2, 3 order by 1'
+  expect(await t.query(ofTenants)).toEqual([
+    { tenant_id: 1, state: 2, free: false, n: 2 },
+    { tenant_id: OTHER, state: 1, free: true, n: 2 },
+  ])
 })
 
 test('a pause survives a restart, and so does its end', async () => {
@@ -87,8 +102,8 @@ test('a pause survives a restart, and so does its end', async () => {
   await t.tenantOf('other', OTHER, second).pauses.end(pause.id as string)
   await second.kill()
   const third = await t.startNode(8)
-  while ((await third.step()) > 0);
-  expect((await third.engine.pauses.recaller.runOnce()).recalled).toBeGreaterThan(0)
+  await third.engine.pulse.runOnce()
+  expect((await third.engine.waking.waker.runOnce()).woken).toBeGreaterThan(0)
   t.clock.advance(SECOND)
   while ((await third.step()) > 0);
   expect(new Set(t.paths())).toEqual(new Set(['/paused']))
@@ -101,7 +116,7 @@ test('another node that has not heard of the end sends a run away once more: it 
   await t.settle()
   await t.other.pauses.end(pause.id as string)
   await a.engine.pulse.runOnce()
-  await a.engine.pauses.recaller.runOnce()
+  await a.engine.waking.waker.runOnce()
   const [made] = await t.call('other', '/late')
   // Only b works: it still believes in the pause.
   const httpQueue = await b.engine.registry.httpQueueId()
@@ -111,7 +126,6 @@ test('another node that has not heard of the end sends a run away once more: it 
   expect(await t.query('select state from runs where job_id = $1', [made?.jobId])).toEqual([{ state: 2 }])
   t.clock.advance(SECOND)
   await t.settle()
-  await t.recall()
   await t.pass(SECOND, 100)
   expect(t.paths()).toEqual(['/late'])
 })

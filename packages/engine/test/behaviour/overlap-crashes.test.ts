@@ -103,7 +103,7 @@ test('a node that dies between the end of a run and its wake-up: the sweep of an
   // One pulse to be given the shard, one that looks: two seconds of a living node.
   await alive.pulse()
   await alive.pulse()
-  expect(await alive.wakeBlocked()).toBe(1)
+  expect(await alive.wakeWaiting()).toBe(1)
   expect(await t.states(jobId)).toEqual(['20 ready', '30 blocked'])
   await alive.settle(leave)
   await end()
@@ -119,7 +119,7 @@ test('while every blocked run has its reason the pulse names none, so nothing mo
   const [before] = await t.query<{ n: number }>('select sum(version)::int as n from timers')
   for (let i = 0; i < 3; i++) {
     await t.dead.pulse()
-    expect(await t.dead.wakeBlocked()).toBe(0)
+    expect(await t.dead.wakeWaiting()).toBe(0)
   }
   expect(await t.query('select sum(version)::int as n from timers')).toEqual([before])
 })

@@ -1,7 +1,8 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { Partitioner } from '../../src/history/partitioner.ts'
-import { BlockedSweep } from '../../src/ready/blocked-sweep.sql.ts'
+import { Sweep } from '../../src/ready/sweep.ts'
+import { sweepBlocked } from '../../src/ready/sweep-blocked.sql.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { Database } from '../../src/store/database.ts'
@@ -45,7 +46,11 @@ test('the sweep for blocked runs goes through a bounded number of jobs at a time
   await t.runs(3, 1)
   await t.runs(3, 2)
   const found: string[][] = []
-  const sweep = new BlockedSweep({ db: t.db, clock: t.clock, look: (jobId) => found.at(-1)?.push(jobId) })
+  const sweep = new Sweep({
+    clock: t.clock,
+    blocked: { look: (piece) => sweepBlocked(t.db, piece, (jobId) => found.at(-1)?.push(jobId)) },
+    limited: { look: async () => new Map() },
+  })
   sweep.own([0, 1])
   const steps = async () => {
     for (let i = 0; i < 10; i++) {
@@ -55,7 +60,7 @@ test('the sweep for blocked runs goes through a bounded number of jobs at a time
   }
   await steps()
   expect(found).toEqual([[]])
-  sweep.saw(true)
+  sweep.saw({ hasBlocked: true, hasLimited: false })
   await steps()
   // Half of the thousand is for the other shard, in the first piece.
   expect(found.slice(1)).toEqual([[idOf(7)], [idOf(1500)], [idOf(2400)]])

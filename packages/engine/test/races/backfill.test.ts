@@ -157,13 +157,13 @@ test.each([
       expect(mine.length).toBeLessThanOrEqual(concurrency)
       const node = random.float() < 0.5 ? a : b
       if (random.float() < 0.8) await perform(node)
-      await node.engine.blockedWaker.runOnce()
+      await node.engine.waking.waker.runOnce()
     }
     for (let rest = 0; rest < 40; rest++) {
       await promote(a)
       await perform(a)
-      a.engine.blockedWaker.look(jobId)
-      await a.engine.blockedWaker.runOnce()
+      a.engine.waking.jobs.look(jobId)
+      await a.engine.waking.waker.runOnce()
       await a.backfill(jobId)
     }
     expect(await made()).toEqual(past)

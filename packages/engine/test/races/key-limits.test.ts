@@ -109,10 +109,10 @@ test('a run that ends after the leases were counted frees its slot for the next 
     ['acme', limited, 2],
   ])
   // Nobody was told of the end: the sweep finds what waits for nothing.
-  b.engine.keys.sweep.own([0, 1])
-  b.engine.keys.sweep.saw(true)
-  await b.engine.keys.sweep.runOnce()
-  expect(await b.engine.keys.waker.runOnce()).toMatchObject({ woken: 1 })
+  b.engine.waking.sweep.own([0, 1])
+  b.engine.waking.sweep.saw({ hasBlocked: false, hasLimited: true })
+  await b.engine.waking.sweep.runOnce()
+  expect(await b.engine.waking.waker.runOnce()).toMatchObject({ woken: 1 })
   expect(await claim(b)).toHaveLength(1)
   expect(await counts()).toEqual([
     ['acme', leased, 2],
@@ -133,10 +133,10 @@ test('a run that is moved aside while the last one ends is woken after the claim
   await t.untilBlocked()
   // It ends after it was counted, and finds nobody who waits.
   expect(await workerOf(b).complete(tokensOf(first))).toEqual(['ok'])
-  expect(await b.engine.keys.waker.runOnce()).toMatchObject({ woken: 0 })
+  expect(await b.engine.waking.waker.runOnce()).toMatchObject({ woken: 0 })
   await hold.release()
   expect((await leasing).runs).toHaveLength(0)
-  expect(await a.engine.keys.waker.runOnce()).toMatchObject({ woken: 1 })
+  expect(await a.engine.waking.waker.runOnce()).toMatchObject({ woken: 1 })
   expect((await workerOf(a, 'other').lease()).runs).toHaveLength(1)
 })
 
@@ -156,7 +156,7 @@ test('a limit is lowered after the claim that holds it, and then lets nothing th
     ['acme', leased, 3],
     ['acme', limited, 2],
   ])
-  expect(await b.engine.keys.waker.runOnce()).toMatchObject({ woken: 0 })
+  expect(await b.engine.waking.waker.runOnce()).toMatchObject({ woken: 0 })
 })
 
 test('a key that somebody holds delays nobody else, and nothing of it is moved', async () => {
@@ -221,7 +221,7 @@ test('workers elsewhere get no more of a key than its limit, from whatever node,
   expect((await workerOf(b, 'other').lease({ max: 10 })).runs).toHaveLength(0)
   // The completion goes to the node that did not give it out.
   expect(await workerOf(b).complete(tokensOf(first).slice(0, 1))).toEqual(['ok'])
-  expect(await b.engine.keys.waker.runOnce()).toMatchObject({ woken: 1 })
+  expect(await b.engine.waking.waker.runOnce()).toMatchObject({ woken: 1 })
   expect((await workerOf(b, 'other').lease({ max: 10 })).runs).toHaveLength(1)
 })
 

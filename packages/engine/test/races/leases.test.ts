@@ -182,8 +182,8 @@ test('a late finish after a release cannot end the new lease of the same worker'
   const [first] = (await leased(node, 1)) as [Lease]
   const old = { ...first }
   expect(await node.engine.finisher.finished(again(old))).toBe('ok')
-  node.engine.waker.saw(shardOfJob(old.jobId), START)
-  await node.engine.waker.runOnce()
+  node.engine.waking.shards.look(shardOfJob(old.jobId), START)
+  await node.engine.waking.waker.runOnce()
   await node.claim('work')
   expect(await t.query('select attempt, state from runs')).toEqual([{ attempt: 2, state: 1 }])
   expect(await node.engine.finisher.finished(succeeded(old))).toBe('lease_lost')

@@ -4,6 +4,8 @@ import { type Overlap, RUN_STATE, SKIP_REASON } from '../../src/job/states.ts'
 import { MINUTE, type Node, START, setup } from './setup.ts'
 
 const EVERY_TEN = { every: 'PT10M', startAt: new Date(START + 10 * MINUTE), queue: 'reports', payload: 1 } as const
+/** A job that another transaction held is looked at again after this. */
+const HELD_PAUSE_MS = 20
 const nominal = (minute: number): Date => new Date(START + minute * MINUTE)
 
 /** Two nodes, a job, and its run of minute 10, which is performed by the first of them until it is told to end. */
@@ -46,7 +48,10 @@ async function begun(overlap: Overlap, more: object = {}) {
     ends.shift()?.(error)
     await a.engine.handlers.settled()
   }
-  const wake = (node: Node) => node.engine.blockedWaker.runOnce()
+  const wake = (node: Node) => {
+    node.clock.advance(HELD_PAUSE_MS)
+    return node.engine.waking.waker.runOnce()
+  }
   return { ...t, a, b, jobId, come, read, states, finish, wake, started }
 }
 
@@ -206,7 +211,7 @@ test('two who wake the same job at once make one run ready', async () => {
   }
   await t.finish()
   const hold = await t.holdAt('update', 'runs', t.jobId)
-  t.b.engine.blockedWaker.look(t.jobId)
+  t.b.engine.waking.jobs.look(t.jobId)
   const waking = t.wake(t.a)
   await t.untilBlocked()
   expect((await t.wake(t.b)).woken).toBe(0)
@@ -225,7 +230,7 @@ test('two who wake a completed job at once make one run ready, though it has no 
   expect(await t.query('select from timers')).toEqual([])
   await t.finish()
   const hold = await t.holdAt('update', 'runs', t.jobId)
-  t.b.engine.blockedWaker.look(t.jobId)
+  t.b.engine.waking.jobs.look(t.jobId)
   const waking = t.wake(t.a)
   await t.untilBlocked()
   expect((await t.wake(t.b)).woken).toBe(0)

@@ -20,8 +20,8 @@ async function setupRuns(count: number, job: object = {}) {
     )
   const count_ = async (what: string) => (await t.query<{ n: number }>(`select count(*)::int as n from ${what}`))[0]?.n
   const wake = async () => {
-    await node.engine.waker.runOnce()
-    await other.engine.waker.runOnce()
+    await node.engine.waking.waker.runOnce()
+    await other.engine.waking.waker.runOnce()
   }
   return { ...t, node, other, history, count: count_, wake }
 }

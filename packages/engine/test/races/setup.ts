@@ -23,7 +23,7 @@ async function startNode(schema: string, seed: number, database: pg.ClientConfig
     await db.close()
   })
   engine.reader.own(SHARDS)
-  engine.waker.own(SHARDS)
+  engine.waking.own(SHARDS)
   engine.backfiller.own(SHARDS)
   return {
     engine,

@@ -43,8 +43,8 @@ export interface Admitted<Asking> {
 /**
  * Calls of one limited origin, whose leases are rows, in the order in which they came. The limit's row is held from before the
  * count to the commit, so whatever the number of nodes, no more are admitted than it allows. Of an origin `used_at` is the last
- * time that was given to somebody who waits for the rate: those who wait on all nodes stand in one line. `held`: somebody
- * else does that just now; `none`: there is no limit any more.
+ * time that was given to a run that waits for the rate: those of all nodes stand in one line. `held`: another
+ * transaction does that just now; `none`: there is no limit any more.
  */
 export function admitCalls<Asking extends { lease: Fence }>(
   db: Database,

@@ -45,7 +45,7 @@ interface CircuitsDeps {
 const READ_EVERY_MS = 1_000
 /** Older than this it is read anew before a call. */
 const STALE_MS = 2_000
-/** A probe's end is near: those who come meanwhile look again soon. */
+/** A probe's end is near: runs that come meanwhile look again soon. */
 const LOOK_AGAIN_MS = 1_000
 const IDLE_MS = 10_000
 const FORGET_MS = 60_000
@@ -95,7 +95,7 @@ export class Circuits implements Step {
     return now - this.#readAt > STALE_MS
   }
 
-  /** Writes what this node opened and reads what all did. Whoever asks meanwhile gets the same answer. */
+  /** Writes what this node opened and reads what all did. Calls that ask meanwhile share its answer. */
   read(): Promise<void> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = null
@@ -203,7 +203,7 @@ export class Circuits implements Step {
     return true
   }
 
-  /** Removes what nobody has called for a day; answers how many. */
+  /** Removes circuits whose origins were not called for a day; answers how many. */
   purge(now: Instant): Promise<number> {
     return forgetCircuits(this.#deps.db, now - KEEP_UNUSED_MS)
   }

@@ -59,7 +59,7 @@ const STALE_MS = 2_000
 const IDLE_MS = 10_000
 const MAX_BATCH = 500
 const HELD_MS = 5
-/** A row that somebody holds is free again in a moment; one that is lost is found to be so by whoever ends the attempt. */
+/** A row that another transaction holds is free again in a moment; a lost lease is found out by the end of the attempt. */
 const MAX_TRIES = 5
 /** All slots are taken: a first look. */
 const FULL_MS = 500
@@ -70,7 +70,7 @@ const MAX_ORIGINS = 10_000
 
 /**
  * Limits of origins, by tenant: how many runs that call one may be leased at a time, and how many may start in a period, on
- * all nodes together. Whoever is over the limit waits in a line that comes back one after the other, and sooner than it was told if
+ * all nodes together. What is over the limit waits in a line that comes back one after the other, and sooner than it was told if
  * calls end sooner or the limit is changed. A node knows which origins are limited from the table, which it reads once a
  * second while it has calls to make.
  */
@@ -128,7 +128,7 @@ export class OriginLimits implements Step {
     return this.#tenants.get(tenantId)?.origins.has(origin) ?? false
   }
 
-  /** Whoever asks while it is read gets the same answer, unless it comes for a tenant that was not asked about. */
+  /** A call that asks while it is read shares the answer, unless it comes for a tenant that was not asked about. */
   async read(): Promise<void> {
     await this.#reading
     this.#reading ??= this.#read().finally(() => {
@@ -137,7 +137,7 @@ export class OriginLimits implements Step {
     await this.#reading
   }
 
-  /** Asks for a call to a limited origin. Those who ask while others are being looked at share the next transaction. */
+  /** Asks for a call to a limited origin. Calls that ask while others are being looked at share the next transaction. */
   admit(lease: Lease, origin: string): Promise<CallAdmission> {
     return new Promise((settle) => {
       const limited = this.#of(lease.tenantId, origin)
@@ -210,7 +210,7 @@ export class OriginLimits implements Step {
 
   #askAgain(limited: LimitedOrigin, asking: Asking): void {
     if (++asking.tries < MAX_TRIES) limited.asking.push(asking)
-    else asking.settle({ until: this.#deps.clock.now() + FULL_MS, error: 'its row was held by somebody else' })
+    else asking.settle({ until: this.#deps.clock.now() + FULL_MS, error: 'its row was held by another transaction' })
   }
 
   #away(limited: LimitedOrigin, origin: string, shortage: Admitted<Asking>['shortage'], place: number): CallAdmission {

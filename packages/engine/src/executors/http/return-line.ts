@@ -5,8 +5,8 @@ import type { Random } from '../../runtime/random.ts'
 export const LONGEST_AWAY_MS = 300_000
 
 /**
- * The line of those who were sent away and come back: one behind the other, so many a second, so that they are no storm
- * when there is room again. Who comes back too early goes to its end. A place in it promises nothing.
+ * The line of runs that were sent away and come back: one behind the other, so many a second, so that they are no storm
+ * when there is room again. A run that comes back too early goes to its end. A place in it promises nothing.
  */
 export class ReturnLine {
   readonly #longestMs: number
@@ -24,7 +24,7 @@ export class ReturnLine {
     return Math.round(at)
   }
 
-  /** The line begins anew: whoever is still to come comes as he was told. */
+  /** The line begins anew: runs that are still to come come as they were told. */
   clear(): void {
     this.#last = 0
   }

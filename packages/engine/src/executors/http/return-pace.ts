@@ -1,13 +1,13 @@
 import type { Instant } from '../../runtime/clock.ts'
 
 const LOOK_EVERY_MS = 1_000
-/** Nobody was found who waits: others may have sent some away. */
+/** No run was found that waits: other nodes may have sent some away. */
 const LOOK_SELDOM_MS = 30_000
 const GROWTH = 1.5
 const MAX_PER_SECOND = 1_000
 
 /**
- * How many a second come back of those who were sent away because all slots were taken: more and more as long as nobody has
+ * How many a second come back of the runs that were sent away because all slots were taken: more and more as long as none has
  * to be sent away again, else as many as calls end. So a target that gets quicker is used, and one that gets slower is no storm.
  */
 export class ReturnPace {
@@ -30,7 +30,7 @@ export class ReturnPace {
     return this.#perSecond
   }
 
-  /** How many are to be called back within the next second; 0: nobody, as long as nothing ends. */
+  /** How many are to be called back within the next second; 0: none, as long as nothing ends. */
   wanted(now: Instant): number {
     if (now < this.#lookAt || this.#ended === 0) return 0
     const seconds = Math.min(2, Math.max(1, (now - this.#since) / 1_000))

@@ -1,7 +1,6 @@
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Step } from '../runtime/loop.ts'
-import { type Piece, Rounds } from '../runtime/rounds.ts'
+import type { Instant } from '../runtime/clock.ts'
+import type { Piece } from '../runtime/rounds.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { AHEAD_MS } from './space-limited.sql.ts'
@@ -39,50 +38,17 @@ const SWEEP = statement(
    where i.is_free or v.n = $3::int`,
 )
 
-const MAX_VISITED = 1_000
-const LONGEST_WAIT_MS = 1_000
-const BEFORE_ALL = (-(2n ** 63n)).toString()
+/** The position before every key. */
+export const BEFORE_KEYS = (-(2n ** 63n)).toString()
 
-/** Finds keys whose runs wait for nothing any more, which nobody has been told of: whoever was to tell has died, or did not know. */
-export class LimitSweep implements Step {
-  readonly #deps: { db: Queryable; clock: Clock; look(shard: number, key: string): void }
-  readonly #rounds: Rounds
-  #owned: ReadonlySet<number> = new Set()
-  #hasLimited = false
-
-  constructor(deps: { db: Queryable; clock: Clock; look(shard: number, key: string): void }) {
-    this.#deps = deps
-    this.#rounds = new Rounds(deps.clock, { maxVisited: MAX_VISITED, first: BEFORE_ALL })
-  }
-
-  /** Where shards change hands a process has died, or begun: what it knew of is looked for without pauses, once. */
-  own(shards: readonly number[]): void {
-    const isNews = shards.some((shard) => !this.#owned.has(shard))
-    this.#owned = new Set(shards)
-    this.#rounds.own(shards)
-    if (isNews) this.#rounds.hurry()
-  }
-
-  /** Whether any run waits for a slot, in whatever shard; answers whether to look. */
-  saw(hasLimited: boolean): boolean {
-    this.#hasLimited = hasLimited
-    return hasLimited
-  }
-
-  restart(): void {
-    this.#rounds.restart()
-  }
-
-  async runOnce(): Promise<{ waitMs: number }> {
-    if (!this.#hasLimited) return { waitMs: LONGEST_WAIT_MS }
-    return this.#rounds.next((piece) => this.#sweep(piece))
-  }
-
-  async #sweep({ shards, after, perShard }: Piece): Promise<Map<number, string>> {
-    const { db, clock, look } = this.#deps
-    const values = [shards, after, perShard, clock.now()]
-    const rows = await db.query<[number, string, boolean, boolean]>(SWEEP, values)
-    for (const [shard, key, , isFree] of rows) if (isFree) look(shard, key)
-    return new Map(rows.filter(([, , isLast]) => isLast).map(([shard, key]) => [shard, key]))
-  }
+/** Tells `look` of the keys; answers the last one of each shard of which not all were visited. */
+export async function sweepLimited(
+  db: Queryable,
+  { shards, after, perShard }: Piece,
+  now: Instant,
+  look: (shard: number, key: string) => void,
+): Promise<Map<number, string>> {
+  const rows = await db.query<[number, string, boolean, boolean]>(SWEEP, [shards, after, perShard, now])
+  for (const [shard, key, , isFree] of rows) if (isFree) look(shard, key)
+  return new Map(rows.filter(([, , isLast]) => isLast).map(([shard, key]) => [shard, key]))
 }
