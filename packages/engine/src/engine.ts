@@ -177,7 +177,6 @@ export class Engine {
       onRoom: () => {
         if (this.promoter.holds) this.#loops.wakePromoters()
       },
-      hasOthers: () => this.#liveNodes > 1,
     })
     const vaultKey = deps.vaultKey ?? random.bytes(KEY_BYTES)
     this.remote = new RemoteWorkers({ ...base, vaultKey, onNewWorker: () => this.#loops.remote.wake() })

@@ -83,6 +83,11 @@ export class Finisher {
     return this.#lanes.pending > MAX_BEHIND
   }
 
+  /** Ends of this node are on their way to the database. */
+  get isWriting(): boolean {
+    return !this.#lanes.isIdle
+  }
+
   /** Ends when all that was pushed has been settled. */
   async drained(): Promise<void> {
     await this.#lanes.drained()

@@ -3,8 +3,8 @@ import type { Instant } from '../runtime/clock.ts'
 
 /**
  * How a due run is to be born: leased to an executor of this node that has room for it (reserved while the statement is
- * under way), ready for whoever claims it, or not yet, because such an executor will have room in a moment: waiting for it
- * is quicker than the way through the ready runs.
+ * under way), ready for the next claim, or not yet: while ends of this node are being written such an executor has room in a
+ * moment, and waiting for it is quicker than the way through the ready runs.
  */
 export type Admission = 'leased' | 'ready' | 'hold'
 
@@ -15,8 +15,5 @@ export interface DirectLeases {
   deliver(leases: Lease[]): Promise<void>
 }
 
-/**
- * How late a due run may become by waiting for room. Among other nodes not for long, since they could help; alone for longer,
- * but always well below the minute after which catch-up would take it for missed and perhaps skip it.
- */
-export const MAX_HOLD_MS = { amongOthers: 5_000, alone: 30_000 } as const
+/** How late a due run may become by waiting for room: well below the minute after which catch-up would take it for missed. */
+export const MAX_HOLD_MS = 5_000

@@ -21,6 +21,10 @@ export class Lanes<Item> {
     return this.#pending.length
   }
 
+  get isIdle(): boolean {
+    return this.#pending.length === 0 && this.#busy === 0
+  }
+
   push(item: Item): void {
     this.#pending.push(item)
     this.#plan()
@@ -28,7 +32,7 @@ export class Lanes<Item> {
 
   /** Ends when everything pushed so far has been worked off. */
   async drained(): Promise<void> {
-    if (this.#pending.length === 0 && this.#busy === 0) return
+    if (this.isIdle) return
     await new Promise<void>((resolve) => this.#idle.push(resolve))
   }
 

@@ -21,7 +21,8 @@ export interface HandlerPoolDeps {
 const PREFETCH_MS = 80
 const MAX_PREFETCH = 4_000
 const RATE_WINDOW_MS = 100
-const LATELY_MS = 20
+/** A pool that has been full for longer performs long work. */
+const LATELY_MS = 200
 /** A claim that is worth its statement. */
 const WORTH_CLAIMING = 120
 /** One slot in so many is kept for those who overtake, while such come: otherwise they wait for the end of a run each time. */
@@ -45,7 +46,7 @@ export class HandlerPool {
   #windowStart: Instant
   #stopped = false
   #fillPlanned = false
-  #lastEndAt: Instant = 0
+  #reservedAt: Instant = Number.NEGATIVE_INFINITY
   /** The highest turn of what has begun. */
   #begunUpTo = Number.NEGATIVE_INFINITY
   #overtakenAt = Number.NEGATIVE_INFINITY
@@ -87,13 +88,14 @@ export class HandlerPool {
     return credit > 0 && (this.waiting === 0 || credit >= Math.max(most / 4, Math.min(WORTH_CLAIMING, most / 2)))
   }
 
-  /** Handlers end one after the other: there will be room in a moment. */
-  endedLately(): boolean {
-    return !this.#stopped && !this.paused && this.#deps.clock.now() - this.#lastEndAt <= LATELY_MS
+  /** A due run was taken a moment ago: there will be room for another one soon. */
+  hadRoomLately(): boolean {
+    return !this.#stopped && !this.paused && this.#deps.clock.now() - this.#reservedAt <= LATELY_MS
   }
 
   reserve(): void {
     this.#reserved++
+    this.#reservedAt = this.#deps.clock.now()
   }
 
   unreserve(): void {
@@ -206,7 +208,6 @@ export class HandlerPool {
     this.#endedInWindow++
     if (this.#endedInWindow % 64 !== 0 && this.#endedInWindow > 1) return
     const now = this.#deps.clock.now()
-    this.#lastEndAt = now
     const elapsed = now - this.#windowStart
     if (elapsed < RATE_WINDOW_MS) return
     const rate = this.#endedInWindow / elapsed

@@ -37,8 +37,6 @@ export interface HandlersDeps extends LimitsDeps {
   stopping: AbortSignal
   /** A pool has room again: promotion may be waiting for it. */
   onRoom(): void
-  /** Other nodes are live. */
-  hasOthers(): boolean
 }
 
 interface Serving {
@@ -155,9 +153,8 @@ export class Handlers implements DirectLeases {
       pool.reserve()
       return 'leased'
     }
-    if (!pool.endedLately()) return 'ready'
-    const limitMs = this.#deps.hasOthers() ? MAX_HOLD_MS.amongOthers : MAX_HOLD_MS.alone
-    return this.#deps.clock.now() - dueAt < limitMs ? 'hold' : 'ready'
+    const isSoon = this.#deps.finisher.isWriting && pool.hadRoomLately()
+    return isSoon && this.#deps.clock.now() - dueAt < MAX_HOLD_MS ? 'hold' : 'ready'
   }
 
   /** What has ended is written more slowly than runs end: nothing more is begun until that has caught up. */
