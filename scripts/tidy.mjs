@@ -21,6 +21,7 @@ const LAYERS = [
   ['backfill'],
   ['executors'],
   ['lookup'],
+  ['node'],
   ['top-level files'],
   ['testing'],
 ]

@@ -3,8 +3,8 @@ import { listBackfills, readBackfill } from './backfill/backfill-rows.sql.ts'
 import type { BackfillPreview, CreatedBackfill } from './backfill/backfills.ts'
 import type { BackfillInput } from './backfill/understand-backfill.ts'
 import { checkedOptions } from './call-options.ts'
-import type { Engine } from './engine.ts'
 import { checkedJobId } from './intake/job-row.sql.ts'
+import type { Engine } from './node/engine.ts'
 import type { Page, PageRequest } from './store/page.ts'
 
 /** Times of a schedule that have passed, made into runs. */

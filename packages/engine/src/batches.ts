@@ -1,8 +1,8 @@
 import { checkedOptions } from './call-options.ts'
 import { type BatchView, getBatch } from './dependencies/batches.sql.ts'
-import type { Engine } from './engine.ts'
 import type { CreatedBatch } from './intake/intake.ts'
 import type { JobInput, JobOfCall } from './intake/job-input.ts'
+import type { Engine } from './node/engine.ts'
 
 /** Groups of jobs that are created together, and counted together. */
 export class Batches {

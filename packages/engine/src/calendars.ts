@@ -1,5 +1,5 @@
 import { checkedOptions } from './call-options.ts'
-import type { Engine } from './engine.ts'
+import type { Engine } from './node/engine.ts'
 import type { Page, PageRequest } from './store/page.ts'
 import { type CalendarListItem, type CalendarView, pageOfCalendars, viewOfCalendar } from './tenants/calendar-view.ts'
 import type { CalendarInput } from './tenants/understand-calendar.ts'

@@ -1,7 +1,7 @@
 import { checkedOptions } from './call-options.ts'
-import type { Engine } from './engine.ts'
 import type { OfTenant } from './jobs.ts'
 import { type DeadLetterView, type ListDeadLetters, listDeadLetters } from './lookup/list-dead-letters.sql.ts'
+import type { Engine } from './node/engine.ts'
 import type { Page } from './store/page.ts'
 
 const LIST_OPTIONS = ['tenant', 'queue', 'failureClass', 'jobId', 'from', 'to', 'limit', 'cursor'] as const

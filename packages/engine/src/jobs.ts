@@ -1,5 +1,4 @@
 import { checkedOptions, invalidArgument } from './call-options.ts'
-import type { Engine } from './engine.ts'
 import type { JobStatus, Missed, Triggered } from './intake/job-changes.ts'
 import type { JobInput, JobOfCall } from './intake/job-input.ts'
 import { mergeUpdate } from './intake/merge-update.ts'
@@ -13,6 +12,7 @@ import type { DescribedJob } from './lookup/describe-job.ts'
 import { getDescribedJob } from './lookup/get-job.sql.ts'
 import type { JobView } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
+import type { Engine } from './node/engine.ts'
 import { type CallerTransaction, inCallerTransaction } from './store/database.ts'
 import type { Page } from './store/page.ts'
 

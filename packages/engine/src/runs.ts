@@ -1,5 +1,4 @@
 import { checkedOptions } from './call-options.ts'
-import type { Engine } from './engine.ts'
 import type { OfTenant } from './jobs.ts'
 import { getLogs, type LogView } from './lookup/get-logs.sql.ts'
 import { getRun } from './lookup/get-run.sql.ts'
@@ -9,6 +8,7 @@ import type { RunSummary, RunView } from './lookup/run-view.ts'
 import { withBackfill } from './lookup/with-backfill.ts'
 import { withOwnPayload } from './lookup/with-own-payload.ts'
 import { withParents } from './lookup/with-parents.sql.ts'
+import type { Engine } from './node/engine.ts'
 import type { Page } from './store/page.ts'
 
 const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'failureClass', 'from', 'to', 'limit', 'cursor'] as const

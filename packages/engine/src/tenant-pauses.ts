@@ -71,7 +71,7 @@ export class TenantPauses {
     const { clock, db } = engine
     const what = readWhat(input)
     const at = clock.now()
-    const id = engine.pauses.newId(at)
+    const id = engine.newId(at)
     const pause: PauseRow = { ...what, id, pausedAt: at, pausedBy: caller.actor, reason: readReason(reasonOf(input)) }
     const made = await db.transaction(async (tx) => {
       if ((await countPauses(tx, caller.tenantId, MAX_PAUSES)) === MAX_PAUSES)
@@ -110,7 +110,7 @@ export class TenantPauses {
    */
   async end(id: string): Promise<void> {
     const { caller, engine } = this.#scope
-    const { db, clock, shards, waking } = engine
+    const { db, clock, shards, wakeups } = engine
     const { tenantId, actor } = caller
     const isId = UUID.test(id)
     const ended =
@@ -133,7 +133,7 @@ export class TenantPauses {
     }
     if (ended.kind === PAUSE_KIND.key) {
       const { shard, key } = namedKey(tenantId, ended.name, shards)
-      waking.hooks.onKeyChanged(shard, key)
+      wakeups.keyChanged(shard, key)
     }
     await engine.refresh()
   }

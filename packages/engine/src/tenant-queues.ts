@@ -111,7 +111,7 @@ export class TenantQueues {
         return result
       })
       for (const jobId of done.jobIds) engine.waking.jobs.look(jobId)
-      if (done.hasTold) engine.dependencies.deliverer.look()
+      if (done.hasTold) engine.wakeups.told()
       purged += done.purged
       after = done.next
     }

@@ -1,6 +1,6 @@
-import type { Engine } from './engine.ts'
 import { BelfryError } from './errors.ts'
 import { jobBelongsTo, runBelongsTo } from './lookup/belongs-to.sql.ts'
+import type { Engine } from './node/engine.ts'
 import type { Queryable } from './store/database.ts'
 import type { Page } from './store/page.ts'
 import type { Reader } from './store/reader.ts'

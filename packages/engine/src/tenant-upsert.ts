@@ -29,8 +29,8 @@ export async function upsertJob(scope: TenantScope, name: string, input: unknown
   const said = named(name, input)
   // All that is wrong with it is said before anything is looked up.
   const understood = understandJob(said, { now: engine.clock.now(), tenant: caller.tenant })
-  const { registry, pauses } = engine
-  const job = await inputWithDefaults({ registry, queueSettings: pauses.queueSettings }, said, understood)
+  const { registry, known } = engine
+  const job = await inputWithDefaults({ registry, queueSettings: known.queueSettings }, said, understood)
   const key = { shard: shardOfKey(caller.tenantId, name, engine.shards), tenantId: caller.tenantId, key: name }
   for (let tries = 1; ; tries++) {
     const holder = await holderOfName(engine.db, key)

@@ -1,5 +1,6 @@
 import { isOnce } from '../job/states.ts'
 import type { Claimed, Place } from '../leases/take-lease.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { admitKeyed, type Decided, type KeyEffects, type KeyedRun, noEffects } from './admit-keyed.ts'
 import { type FaultyClaims, isFault } from './faulty-claims.ts'
@@ -11,8 +12,7 @@ export interface LimitsDeps extends HoldQueueDeps {
   db: Database
   cancelGraceMs: number
   faulty: FaultyClaims
-  /** A claim of runs that have a key is committed. */
-  onKeyedClaim(effects: KeyEffects): void
+  wakeups: Wakeups
 }
 
 /** How far a claim goes, and the keys that it looked at: one of them is at fault if the claim fails. */
@@ -48,7 +48,7 @@ export async function claimWithinLimits(deps: LimitsDeps, wanted: Wanted): Promi
 }
 
 async function claimOnce(deps: LimitsDeps, wanted: Wanted, reach: Reach): Promise<Taken> {
-  const { db, limited, onKeyedClaim } = deps
+  const { db, limited, wakeups } = deps
   const { queueId, kind } = wanted
   const isLimited = limited.has(queueId)
   let claim = new LimitedClaim(deps, wanted, reach)
@@ -62,8 +62,15 @@ async function claimOnce(deps: LimitsDeps, wanted: Wanted, reach: Reach): Promis
     return queue && { queue, leased: claim.claimed.length }
   })
   const mayBeMore = found !== null && queueFound(deps, queueId, found)
-  if (kind === 'keyed') onKeyedClaim(claim.effects)
+  if (kind === 'keyed') tell(wakeups, claim.effects)
   return claim.taken(mayBeMore)
+}
+
+/** A claim of runs that have a key is committed. */
+function tell(wakeups: Wakeups, { toWake, asked, gone }: KeyEffects): void {
+  for (const { shard, key } of toWake) wakeups.keyChanged(shard, key)
+  for (const { jobId, nominalAt } of asked) wakeups.cancel(jobId, nominalAt)
+  for (const jobId of gone) wakeups.gone(jobId)
 }
 
 /** What a run gets that is asked to stop for another, and the keys that are passed over. */

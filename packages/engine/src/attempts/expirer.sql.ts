@@ -3,6 +3,8 @@ import { CAUSE, FAILURE_CLASS, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { type Piece, Rounds } from '../runtime/rounds.ts'
+import type { PulseAnswer } from '../shards/pulse.sql.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Queryable } from '../store/database.ts'
 import { ENDED_RUN, recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
@@ -42,11 +44,13 @@ const LONGEST_WAIT_MS = 1_000
 
 /** Ends runs that did not start in time. The claim finds them too: this is for those that nobody claims. */
 export class Expirer implements Step {
-  readonly #deps: { db: Queryable; clock: Clock; onGone(jobId: string): void }
+  readonly name = 'expirer'
+  readonly role = 'promoter'
+  readonly #deps: { db: Queryable; clock: Clock; wakeups: Wakeups }
   readonly #rounds: Rounds
   #hasDeadlines = false
 
-  constructor(deps: { db: Queryable; clock: Clock; onGone(jobId: string): void }) {
+  constructor(deps: { db: Queryable; clock: Clock; wakeups: Wakeups }) {
     this.#deps = deps
     this.#rounds = new Rounds(deps.clock, { maxVisited: MAX_VISITED })
   }
@@ -56,9 +60,9 @@ export class Expirer implements Step {
   }
 
   /** Whether any job says how late its runs may start, in whatever shard; answers whether to look. */
-  saw(hasDeadlines: boolean): boolean {
-    this.#hasDeadlines = hasDeadlines
-    return hasDeadlines
+  saw({ hasStartDeadlines }: Pick<PulseAnswer, 'hasStartDeadlines'>): boolean {
+    this.#hasDeadlines = hasStartDeadlines
+    return hasStartDeadlines
   }
 
   restart(): void {
@@ -77,11 +81,11 @@ export class Expirer implements Step {
   }
 
   async #expire({ shards, after, perShard }: Piece): Promise<{ ended: number; goOn: Map<number, string> }> {
-    const { db, clock, onGone } = this.#deps
+    const { db, clock, wakeups } = this.#deps
     const values = [shards, after, perShard, clock.now(), MAX_ENDED]
     const rows = await db.query<[string, boolean]>(EXPIRE, values)
     const gone = rows.filter(([, isGone]) => isGone).map(([jobId]) => jobId)
-    for (const jobId of new Set(gone)) onGone(jobId)
+    for (const jobId of new Set(gone)) wakeups.gone(jobId)
     // There may be more of the same jobs: what has ended is not met again.
     if (gone.length === MAX_ENDED)
       return { ended: gone.length, goOn: new Map(shards.map((shard, i) => [shard, after[i] as string])) }

@@ -1,8 +1,10 @@
+import type { LimitedQueues } from '../concurrency/limited-queues.ts'
 import { liveAmong } from '../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, runKey } from '../leases/lease.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { isConnectionLost, isPartitionMissing, type Queryable, UnknownOutcome } from '../store/database.ts'
 import {
   type Answered,
@@ -36,14 +38,8 @@ export interface FinisherDeps {
   logger: Logger
   /** Makes the partition that a finish did not find. */
   ensurePartitions(): Promise<void>
-  /** A run of the job is over, and committed: another may have waited for it, or a backfill. */
-  onEnded(jobId: string, definitionJson: string | null | undefined): void
-  /** An attempt is over, and committed: its slot in the queue is free. */
-  onFreed(queueId: number | undefined): void
-  /** The same of a slot of a key. */
-  onKeyFreed(shard: number, key: string): void
-  /** Runs are over that other jobs wait for: whoever they have to be told of stands in the outbox. */
-  onTold(): void
+  wakeups: Wakeups
+  limited: LimitedQueues
 }
 
 /**
@@ -74,8 +70,8 @@ export class Finisher {
   /** The run was ended by somebody else: in its handler's own transaction. */
   gone(fence: Fence): void {
     this.#freed(fence)
-    this.#deps.onEnded(fence.jobId, fence.definition)
-    if (fence.isAwaited) this.#deps.onTold()
+    this.#deps.wakeups.ended(fence.jobId, fence.definition)
+    if (fence.isAwaited) this.#deps.wakeups.told()
   }
 
   /** More has ended than can be written: whoever begins runs waits until there is less. */
@@ -142,7 +138,7 @@ export class Finisher {
   /** Sends one batch; answers what is still open because its row was locked. */
   async #once(batch: Pending[]): Promise<Pending[]> {
     const finishes = batch.map((pending) => pending.finish).sort((a, b) => byLockOrder(a.fence, b.fence))
-    const ended = await sendByKind(this.#deps.db, finishes, this.#deps.onTold)
+    const ended = await sendByKind(this.#deps.db, finishes, this.#deps.wakeups)
     if (ended < batch.length) return this.#lookAt(batch)
     for (const pending of batch) this.#ended(pending)
     return []
@@ -155,8 +151,9 @@ export class Finisher {
   }
 
   #freed({ queueId, shard, limitKey }: Fence): void {
-    this.#deps.onFreed(queueId)
-    if (limitKey != null) this.#deps.onKeyFreed(shard, limitKey)
+    const { limited, wakeups } = this.#deps
+    if (queueId !== undefined && limited.has(queueId)) wakeups.freed(queueId)
+    if (limitKey != null) wakeups.keyFreed(shard, limitKey)
   }
 
   /** Some did not end: locked, lost, or ended by an earlier try whose answer was lost. The tables tell which. */
@@ -187,11 +184,11 @@ export class Finisher {
 }
 
 /** Answers how many have ended. Items are in lock order. */
-async function sendByKind(db: Queryable, finishes: readonly Finish[], onTold: () => void): Promise<number> {
+async function sendByKind(db: Queryable, finishes: readonly Finish[], wakeups: Wakeups): Promise<number> {
   let all = 0
   const add = ({ ended, told }: Ends) => {
     all += ended
-    if (told > 0) onTold()
+    if (told > 0) wakeups.told()
   }
   const succeeded = finishes.filter((finish): finish is Succeeded => finish.kind === 'succeeded')
   if (succeeded.length > 0) add(await finishSucceeded(db, succeeded))

@@ -5,7 +5,9 @@ import type { Definitions } from '../leases/definitions.sql.ts'
 import { LEASED_RUN } from '../leases/lease-row.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { Step } from '../runtime/loop.ts'
 import type { Random } from '../runtime/random.ts'
+import type { PulseAnswer } from '../shards/pulse.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
@@ -29,6 +31,8 @@ const FIND = statement(
 )
 
 const MAX_BATCH = 2_000
+/** The pulse says when there is something to reap. */
+const LOOK_EVERY_MS = 1_000
 /** For one call: the rest is for the next pulse. */
 const MAX_BATCHES = 10
 
@@ -45,11 +49,28 @@ interface ReaperDeps {
  * The only closer by time. It compares with the database's own clock, closes nothing while there is grace after an outage,
  * and names the expiry that it saw, so that a lease renewed meanwhile stays live.
  */
-export class Reaper {
+export class Reaper implements Step {
+  readonly name = 'reaper'
+  readonly role = 'promoter'
   readonly #deps: ReaperDeps
+  #toReap: { shards: readonly number[]; databaseNow: Instant } | null = null
 
   constructor(deps: ReaperDeps) {
     this.#deps = deps
+  }
+
+  saw({ hasExpired, graceUntil, now }: PulseAnswer, { shards }: { shards: readonly number[] }): boolean {
+    const isInGrace = graceUntil !== null && now < graceUntil
+    if (!hasExpired || isInGrace) return false
+    this.#toReap = { shards, databaseNow: now }
+    return true
+  }
+
+  async runOnce(): Promise<{ waitMs: number }> {
+    const asked = this.#toReap
+    this.#toReap = null
+    if (asked !== null) await this.reap(asked.shards, asked.databaseNow)
+    return { waitMs: LOOK_EVERY_MS }
   }
 
   /** Closes the expired leases of these shards, a bounded number at a time; answers how many. */

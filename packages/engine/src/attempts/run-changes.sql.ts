@@ -58,14 +58,8 @@ export interface RunChangesDeps {
   turns: Turns
   wakeups: Wakeups
   cancelGraceMs: number
-  /** A run of the job is gone, for which another may have waited. */
-  onGone(jobId: string): void
-  /** A run of the job is about to wait for another. */
-  onBlocked(jobId: string): void
   /** A run of the job is about to be opened again: throws if another job has its unique key by now. */
   retakeUnique(tx: Queryable, jobId: string): Promise<void>
-  /** Children of a run that was opened again are still to be opened. */
-  onTold(): void
 }
 
 /** What people do to single runs: cancel them, or open a dead one again. Each writes down who did it (`by`). */
@@ -97,7 +91,7 @@ export class RunChanges {
         : new BelfryError('not_found', `there is no run ${runId}`)
     })
     for (const nominalAt of canceled.asked) wakeups.cancel(run.jobId, nominalAt)
-    if (canceled.removed.length > 0) this.#deps.onGone(run.jobId)
+    if (canceled.removed.length > 0) this.#deps.wakeups.gone(run.jobId)
     return { status: canceled.asked.length > 0 ? 'canceling' : 'canceled' }
   }
 
@@ -134,7 +128,7 @@ export class RunChanges {
         state,
       ])
       if (row) {
-        if (isBlocked) this.#deps.onBlocked(run.jobId)
+        if (isBlocked) this.#deps.wakeups.blocked(run.jobId)
         const [queueId, priority, delivery, turn, tenantId, isAwaited] = row
         const hasMore = isAwaited && (await reopenChildren(tx, [run], this.#deps, now))
         const after = dueAt === null ? undefined : { dueAt: new Date(dueAt).toISOString() }
@@ -146,7 +140,7 @@ export class RunChanges {
         ? new BelfryError('not_retryable', `run ${runId} did not fail: trigger the job to run it again`)
         : new BelfryError('not_found', `there is no run ${runId}`)
     })
-    if (opened.hasMore) this.#deps.onTold()
+    if (opened.hasMore) this.#deps.wakeups.told()
     if (opened.state === RUN_STATE.ready) wakeups.ready(opened.run)
     else if (opened.state === RUN_STATE.waiting) wakeups.waiting(run.shard, dueAt ?? clock.now())
     return { runId }

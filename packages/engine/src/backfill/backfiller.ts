@@ -3,6 +3,7 @@ import { isJobId, shardOfJob } from '../job/ids.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
+import type { PulseAnswer } from '../shards/pulse.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { type Database, isConnectionLost } from '../store/database.ts'
 import { type AdvanceDeps, advanceBackfills } from './advance-backfills.ts'
@@ -33,6 +34,8 @@ const MAX_JOBS = 10_000
 export class Backfiller implements Step {
   readonly #deps: BackfillerDeps
   readonly #walk = new OpenWalk()
+  readonly name = 'backfiller'
+  readonly role = 'promoter'
   readonly #lookAhead = new LookAhead()
   #owned: ReadonlySet<number> = new Set()
   /** Jobs of whatever shard of which somebody said that they are being backfilled. */
@@ -48,10 +51,9 @@ export class Backfiller implements Step {
     this.#owned = new Set(shards)
   }
 
-  /** Whether any backfill is open, in whatever shard; answers whether there is anything to look at here. */
-  saw(hasOpen: boolean): boolean {
-    if (!hasOpen) this.#known.clear()
-    this.#mayWalk = hasOpen && this.#owned.size > 0
+  saw({ hasBackfills }: Pick<PulseAnswer, 'hasBackfills'>): boolean {
+    if (!hasBackfills) this.#known.clear()
+    this.#mayWalk = hasBackfills && this.#owned.size > 0
     return this.#mayWalk || this.#told.size > 0
   }
 

@@ -8,6 +8,7 @@ import { putSkips } from '../promotion/put-skips.sql.ts'
 import { insertBlockedRuns, insertReadyRuns, type ReadyRun } from '../ready/insert-runs.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import { chainStatus, hadRun, holdChains, lookAtParents, stillComing, wasSkipped } from './chain.sql.ts'
@@ -27,8 +28,7 @@ export interface ChainDeps {
   turns: Turns
   /** What a leased run gets that is asked to stop. */
   cancelGraceMs: number
-  /** A run of the job is about to wait for another. */
-  onBlocked(jobId: string): void
+  wakeups: Wakeups
 }
 
 export interface ChainDelivered {
@@ -142,7 +142,7 @@ async function follow(tx: Transaction, deps: ChainDeps, { end, child, now, done,
 /** Gives the job a run, or lets it wait, as its overlap policy says. */
 async function give(
   tx: Transaction,
-  { turns, cancelGraceMs, onBlocked }: ChainDeps,
+  { turns, cancelGraceMs, wakeups }: ChainDeps,
   { timer, nominalAt, now, done }: { timer: LockedTimer; nominalAt: Instant; now: Instant; done: ChainDelivered },
 ): Promise<void> {
   const met = await meetLive(tx, timer, timer.overlap, [nominalAt], { now, graceMs: cancelGraceMs })
@@ -155,7 +155,7 @@ async function give(
     done.ready.push(ready)
   }
   if (met.blocked.length > 0) {
-    onBlocked(timer.jobId)
+    wakeups.blocked(timer.jobId)
     await insertBlockedRuns(tx, [run(0)])
   }
   for (const at of met.asked) done.asked.push({ jobId: timer.jobId, nominalAt: at })

@@ -1,17 +1,13 @@
 import { BelfryError } from '../errors.ts'
-import type { MadeReady } from '../ready/woken.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
+import type { PulseAnswer } from '../shards/pulse.sql.ts'
 import { type DeliverDeps, deliver } from './deliver.ts'
 import { type ChainDeps, deliverChain } from './deliver-chain.ts'
 import { type Behind, hasEndsOfRecurring } from './outbox.sql.ts'
 
 export interface DelivererDeps extends DeliverDeps, ChainDeps {
   clock: Clock
-  /** There is something to deliver. */
-  onNews(): void
-  onReady(run: MadeReady): void
-  onCancel(jobId: string, nominalAt: number): void
 }
 
 /** So many that a statement is worth its while, and so few that the first children are at work while the next are told. */
@@ -29,6 +25,7 @@ const OPEN_PAUSE_MS = 1_000
  * the children by a second or two. Any node delivers anything; a row of the outbox goes in the transaction that applies it.
  */
 export class Deliverer implements Step {
+  readonly name = 'deliverer'
   readonly #deps: DelivererDeps
   #isNews = false
   /** Up to where ends were looked at lately. */
@@ -43,11 +40,9 @@ export class Deliverer implements Step {
   /** Something stands in the outbox, and is committed. */
   look(): void {
     this.#isNews = true
-    this.#deps.onNews()
   }
 
-  /** What the pulse saw; answers whether to look. */
-  saw(hasOutbox: boolean): boolean {
+  saw({ hasOutbox }: Pick<PulseAnswer, 'hasOutbox'>): boolean {
     if (hasOutbox) this.#isNews = true
     return hasOutbox
   }
@@ -74,22 +69,22 @@ export class Deliverer implements Step {
   }
 
   async #deliverOneOffs() {
-    const { clock, onReady } = this.#deps
+    const { clock, wakeups } = this.#deps
     const now = clock.now()
     const opened = now >= this.#opensAt ? 'open' : 'leave'
     const delivered = await deliver(this.#deps, { now, limit: BATCH, behind: this.#oneOffsBehind, opened })
     this.#oneOffsBehind = delivered.behind
-    for (const run of delivered.ready) onReady(run)
+    for (const run of delivered.ready) wakeups.ready(run)
     return delivered
   }
 
   async #deliverChains() {
-    const { clock, onReady, onCancel } = this.#deps
+    const { clock, wakeups } = this.#deps
     if (!(await hasEndsOfRecurring(this.#deps.db))) return NOTHING
     const delivered = await deliverChain(this.#deps, clock.now(), this.#chainsBehind)
     this.#chainsBehind = delivered.behind
-    for (const run of delivered.ready) onReady(run)
-    for (const { jobId, nominalAt } of delivered.asked) onCancel(jobId, nominalAt)
+    for (const run of delivered.ready) wakeups.ready(run)
+    for (const { jobId, nominalAt } of delivered.asked) wakeups.cancel(jobId, nominalAt)
     return delivered
   }
 }

@@ -34,7 +34,7 @@ export interface PartitionerDeps {
   clock: Clock
   logger: Logger
   /** Two weeks unless given. */
-  daysAhead?: number
+  daysAhead?: number | undefined
 }
 
 const DAYS_AHEAD = 14
@@ -49,6 +49,7 @@ const DAYS_AHEAD = 14
  * nothing is lost, since `specs_kept` takes what has no day.
  */
 export class Partitioner {
+  readonly name = 'partitioner'
   readonly #deps: PartitionerDeps
   #making: Promise<PartitionedTable[]> | null = null
 

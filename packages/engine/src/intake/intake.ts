@@ -31,8 +31,6 @@ export interface IntakeDeps extends PreparerDeps, ReplaceDeps {
   wakeups: Wakeups
   room: Room
   queueSettings: KnownQueueSettings
-  /** Somebody waits for a job that has ended before: that stands in the outbox. */
-  onTold(): void
 }
 
 /** Whose jobs they are and who says so; without a tenant each job names its own, or is of the tenant `default`. */
@@ -202,7 +200,7 @@ export class Intake {
     whenFull: WhenFull,
     first: Sending = 'first',
   ): Promise<Created[]> {
-    const { db, clock, onTold, room } = this.#deps
+    const { db, clock, wakeups, room } = this.#deps
     let isTold = false
     if (whenFull === 'refuse' && !room.isIdle) await room.measure(prepared)
     const put = await this.#patiently(first, async (sending) => {
@@ -233,7 +231,7 @@ export class Intake {
       return prepared.map((item): Put => ({ created: createdOf(item), answer: null }))
     })
     this.announce(prepared.filter((_, i) => put[i]?.answer === null))
-    if (isTold) onTold()
+    if (isTold) wakeups.told()
     for (const { answer } of put) if (answer?.replacement) this.#announceReplaced(answer.jobId, answer.replacement)
     return put.map(({ created }, i) => withRef(created, prepared[i]))
   }

@@ -46,12 +46,6 @@ export interface JobChangesDeps extends DecideDeps, ReplanUpdatedDeps {
   wakeups: Wakeups
   shards: number
   cancelGraceMs: number
-  /** A run of the job is about to wait for another. */
-  onBlocked(jobId: string): void
-  /** Runs may have ended that other jobs wait for. */
-  onTold(): void
-  /** A limit was changed: it may let more through now. */
-  onKeyChanged(shard: number, key: string): void
 }
 
 /** What becomes of the nominal times that fell into a pause. */
@@ -210,7 +204,7 @@ export class JobChanges {
       return { status: 'canceled' as const, asked }
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
-    this.#deps.onTold()
+    this.#deps.wakeups.told()
     return { status }
   }
 
@@ -231,7 +225,7 @@ export class JobChanges {
       return canceled.asked
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
-    this.#deps.onTold()
+    this.#deps.wakeups.told()
   }
 
   /** The job has no future any more, and what it did not decide is not forgotten with it. */
@@ -296,7 +290,7 @@ export class JobChanges {
         if (born.length === 0) throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)
         if (payloadJson !== null) await putRunPayload(tx, run, payloadJson)
         await writeTimer(tx, { ...at, lastTriggerAt: nominalAt })
-        if (isBlocked) this.#deps.onBlocked(jobId)
+        if (isBlocked) this.#deps.wakeups.blocked(jobId)
         else ready.push(run)
         const runId = runIdOf(jobId, nominalAt)
         await record('trigger', undefined, { runId, ...(overlap === null ? {} : { overlap }) })
@@ -343,7 +337,7 @@ export class JobChanges {
       limits.push(...(await changeLimit(tx, job, { before, after: understood.definition }, now)))
       return { version }
     })
-    for (const { shard, key } of limits) this.#deps.onKeyChanged(shard, key)
+    for (const { shard, key } of limits) this.#deps.wakeups.keyChanged(shard, key)
     return updated
   }
 

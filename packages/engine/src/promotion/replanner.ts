@@ -50,6 +50,7 @@ interface Walk extends ChangedCalendar {
  * once are harmless too.
  */
 export class Replanner implements Step {
+  readonly name = 'replanner'
   readonly #deps: ReplannerDeps
   readonly #walks = new Map<string, Walk>()
   #owned = new Set<number>()
@@ -62,8 +63,8 @@ export class Replanner implements Step {
     this.#owned = new Set(shards)
   }
 
-  /** The pulse saw these, and no others. Answers whether there is anything to do. */
-  saw(changed: readonly ChangedCalendar[]): boolean {
+  /** The pulse saw these calendars, and no others. */
+  saw({ changedCalendars: changed }: { changedCalendars: readonly ChangedCalendar[] }): boolean {
     if (changed.length === 0 && this.#walks.size === 0) return false
     const { clock, shards } = this.#deps
     const mine = changed.filter(({ tenantId, name }) => this.#owned.has(shardOfKey(tenantId, name, shards)))

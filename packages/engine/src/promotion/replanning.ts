@@ -1,6 +1,5 @@
 import type { Logger } from '../runtime/logger.ts'
 import { zoneDataVersion } from '../runtime/zone-data.ts'
-import type { PulseAnswer } from '../shards/pulse.sql.ts'
 import { type ReplanDeps, ReplanJob } from './replan-job.ts'
 import { Replanner } from './replanner.ts'
 import { ZoneKeeper } from './zone-keeper.ts'
@@ -9,7 +8,7 @@ export interface ReplanningDeps extends ReplanDeps {
   logger: Logger
   shards: number
   /** The edition of zone data to reckon by; the runtime's unless given. */
-  zoneData?: string
+  zoneData?: string | undefined
 }
 
 /** All that plans jobs anew whose rule changed without them: a calendar, or the rules of a zone. */
@@ -23,16 +22,5 @@ export class Replanning {
     this.job = replan
     this.calendars = new Replanner({ ...deps, replan })
     this.zones = new ZoneKeeper({ ...deps, replan, version: deps.zoneData ?? zoneDataVersion() })
-  }
-
-  own(shards: readonly number[]): void {
-    this.calendars.own(shards)
-    this.zones.own(shards)
-  }
-
-  /** Answers whether there are calendars to see to. */
-  saw({ changedCalendars, zoneData }: Pick<PulseAnswer, 'changedCalendars' | 'zoneData'>): boolean {
-    this.zones.saw(zoneData)
-    return this.calendars.saw(changedCalendars)
   }
 }

@@ -36,6 +36,7 @@ const SAY_OLDER_MS = 10_000
  * timer; it only takes the marks of shards away, so that newer ones look again at what it planned.
  */
 export class ZoneKeeper implements Step {
+  readonly name = 'zone keeper'
   readonly #deps: ZoneKeeperDeps
   #owned: readonly number[] = []
   /** When to look which of the owned shards have to be looked through. */
@@ -61,8 +62,9 @@ export class ZoneKeeper implements Step {
   }
 
   /** The pulse saw by which edition all timers are planned. */
-  saw(newest: string | null): void {
-    this.#newest = newest
+  saw({ zoneData }: { zoneData: string | null }): boolean {
+    this.#newest = zoneData
+    return false
   }
 
   /** What is wrong with this node's zone data; null: nothing. */

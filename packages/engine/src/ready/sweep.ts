@@ -25,6 +25,8 @@ interface Kind {
  * not know. While the pulse says that any run waits it goes through those of its shards, round and round.
  */
 export class Sweep implements Step {
+  readonly name = 'sweep'
+  readonly role = 'promoter'
   readonly #blocked: Kind
   readonly #limited: Kind
   #owned: ReadonlySet<number> = new Set()

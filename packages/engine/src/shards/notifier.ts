@@ -12,6 +12,7 @@ const EVERY_MS = 100
  * serialise commits. While it is broken the pulse and the sweep carry on alone.
  */
 export class Notifier implements Step {
+  readonly name = 'notifier'
   readonly #deps: { db: Database; wakeups: Wakeups; logger: Logger; hasOthers(): boolean }
   #client: pg.Client | null = null
 

@@ -6,6 +6,13 @@ import { shardsOwnedBy } from './owners.ts'
 import { forgetNodes, grantGrace, leave, type PulseAnswer, sendPulse } from './pulse.sql.ts'
 import { bitsOfRoles, type Role } from './roles.ts'
 
+/** Of what the pulse asked. */
+export interface Asked {
+  shards: number[]
+  queueIds: number[]
+  servedQueueIds: number[]
+}
+
 export interface PulseDeps {
   db: Queryable
   clock: Clock
@@ -23,7 +30,7 @@ export interface PulseDeps {
   /** What this node tells the others of whose turn it is. */
   charges(): unknown
   onOwners(shards: number[]): void
-  onAnswer(answer: PulseAnswer, asked: { shards: number[]; queueIds: number[]; servedQueueIds: number[] }): void
+  onAnswer(answer: PulseAnswer, asked: Asked): void
 }
 
 const PULSE_MS = 1_000
@@ -42,6 +49,7 @@ const MAX_JUMP_MS = 30_000
 
 /** The node's heart: says that it lives, learns who else does and what there is to do. */
 export class Pulse implements Step {
+  readonly name = 'pulse'
   readonly #deps: PulseDeps
   readonly #startedAt: Instant
   #owned: number[] = []

@@ -19,6 +19,24 @@ export interface WakeListener {
   onFreed(queueId: number): void
 }
 
+/** The same, of what only agents of this node need to hear, once it is committed. Other nodes find it with their pulse and sweeps. */
+interface LocalListener {
+  /** A run of the job is over, with the definition by which it was performed, as far as that is known. */
+  onEnded(jobId: string, definitionJson: string | null | undefined): void
+  /** A run of the job is gone: the next one may begin. */
+  onGone(jobId: string): void
+  /** A run of the job is about to wait for another. Told before the commit, so that no end of the other run comes between. */
+  onBlocked(jobId: string): void
+  /** What other jobs wait for stands in the outbox. */
+  onTold(): void
+  /** A slot of the key is free. */
+  onKeyFreed(shard: number, key: string): void
+  /** More of the key may be free than was told. */
+  onKeyChanged(shard: number, key: string): void
+}
+
+export type Listener = WakeListener & LocalListener
+
 /** One message, coalesced: per queue and level the lowest turn, per shard the lowest due time. */
 export interface WakeMessage {
   ready?: [queueId: number, level: number, turn: number][]
@@ -38,9 +56,9 @@ const MAX_MESSAGE_BYTES = 7_500
 const MAX_CANCELS = 50
 const MAX_BACKFILLS = 50
 
-/** Tells this node's own loops at once, and gathers what the others should hear. */
+/** Tells the agents of this node at once, and gathers what the other nodes should hear. */
 export class Wakeups {
-  #listener: WakeListener | null = null
+  #listener: Listener | null = null
   readonly #ready = new Map<number, [number, number, number]>()
   readonly #timers = new Map<number, Instant>()
   readonly #waiting = new Map<number, Instant>()
@@ -48,7 +66,7 @@ export class Wakeups {
   readonly #backfills = new Set<string>()
   readonly #freed = new Set<number>()
 
-  listen(listener: WakeListener): void {
+  listen(listener: Listener): void {
     this.#listener = listener
   }
 
@@ -84,6 +102,30 @@ export class Wakeups {
   freed(queueId: number): void {
     this.#listener?.onFreed(queueId)
     this.#freed.add(queueId)
+  }
+
+  ended(jobId: string, definitionJson: string | null | undefined): void {
+    this.#listener?.onEnded(jobId, definitionJson)
+  }
+
+  gone(jobId: string): void {
+    this.#listener?.onGone(jobId)
+  }
+
+  blocked(jobId: string): void {
+    this.#listener?.onBlocked(jobId)
+  }
+
+  told(): void {
+    this.#listener?.onTold()
+  }
+
+  keyFreed(shard: number, key: string): void {
+    this.#listener?.onKeyFreed(shard, key)
+  }
+
+  keyChanged(shard: number, key: string): void {
+    this.#listener?.onKeyChanged(shard, key)
   }
 
   /** What was gathered since the last call, as one message for the other nodes; null if nothing was. */

@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { createDatabase, KIT_DAYS } from '../../test/database.ts'
-import { Admin } from '../admin.ts'
 import { listChanges } from '../audit/list-changes.sql.ts'
+import { Admin } from '../node/admin.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { startTestNode, type TestNode } from '../testing/test-node.ts'
 import { Quotas } from './quotas.sql.ts'

@@ -156,7 +156,7 @@ export class TestKit {
   async deliver(): Promise<number> {
     let all = 0
     for (let i = 0; i < MAX_READS; i++) {
-      const { delivered, waitMs } = await this.#node.engine.dependencies.deliverer.runOnce()
+      const { delivered, waitMs } = await this.#node.engine.deliverer.runOnce()
       all += delivered
       if (waitMs > 0) break
     }

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { Engine } from '../engine.ts'
+import { Engine } from '../node/engine.ts'
 import { type Readers, startReaders } from '../readers.ts'
 import { type Instant, ManualClock } from '../runtime/clock.ts'
 import { type Logger, silentLogger } from '../runtime/logger.ts'

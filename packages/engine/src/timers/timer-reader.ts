@@ -19,7 +19,10 @@ export class TimerReader implements Step {
   readonly #clock: Clock
   readonly #shards = new Map<number, ShardTimers>()
   readonly #onRead: () => void
+  readonly name = 'timer reader'
+  readonly role = 'promoter'
 
+  /** `onRead` hears that timers have come that may be due. */
   constructor(deps: { db: Queryable; clock: Clock; onRead: () => void }) {
     this.#db = deps.db
     this.#clock = deps.clock
@@ -54,8 +57,16 @@ export class TimerReader implements Step {
     for (const timers of this.#shards.values()) timers.aboutToLook()
   }
 
-  /** The pulse saw the earliest due time of a shard. Answers whether there is anything to read. */
-  saw(shard: number, dueAt: Instant): boolean {
+  /** The pulse saw the earliest due time of each shard. Answers whether there is anything to read. */
+  saw({ timersDue }: { timersDue: readonly Instant[] }, { shards }: { shards: readonly number[] }): boolean {
+    let isToRead = false
+    shards.forEach((shard, i) => {
+      if (this.#sawShard(shard, timersDue[i] ?? Number.POSITIVE_INFINITY)) isToRead = true
+    })
+    return isToRead
+  }
+
+  #sawShard(shard: number, dueAt: Instant): boolean {
     const timers = this.#shards.get(shard)
     if (!timers || dueAt > this.#clock.now() + LOOK_AHEAD_MS) return false
     timers.want(dueAt < timers.earliestKnown() ? dueAt : Math.max(dueAt, timers.position.dueAt + 1))

@@ -30,6 +30,7 @@ import { wakeWaiting } from '../../src/ready/wake-waiting.sql.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { sendPulse } from '../../src/shards/pulse.sql.ts'
+import { Wakeups } from '../../src/shards/wakeups.sql.ts'
 import type { Queryable } from '../../src/store/database.ts'
 import { queueGauge } from '../../src/tenants/queue-gauge.sql.ts'
 import { tenantGauge } from '../../src/tenants/tenant-gauge.sql.ts'
@@ -232,9 +233,9 @@ export const HOT: Record<string, Hot> = {
   },
   expire: {
     send: (db) => {
-      const expirer = new Expirer({ db, clock: new ManualClock(START), onGone: () => {} })
+      const expirer = new Expirer({ db, clock: new ManualClock(START), wakeups: new Wakeups() })
       expirer.own([0, 1])
-      expirer.saw(true)
+      expirer.saw({ hasStartDeadlines: true })
       return expirer.runOnce()
     },
     by: ['runs_pkey', 'jobs_with_start_deadline'],

@@ -140,7 +140,7 @@ test('pauses of other tenants, however many, keep none from being known, and the
   await fill(1, 11_500)
   await t.own.pauses.create({ origin: t.target.url })
   await t.settle()
-  expect(t.node.engine.pauses.paused.hasOrigin(1, t.target.url)).toBe(true)
+  expect(t.node.engine.known.paused.hasOrigin(1, t.target.url)).toBe(true)
   await fill(2, 10_000)
   const refused = { code: 'quota_exceeded', message: expect.stringContaining('an installation may have 10000 pauses') }
   await expect(t.own.pauses.create({ tenant: true })).rejects.toMatchObject(refused)

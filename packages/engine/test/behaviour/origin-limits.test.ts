@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import type { LimitsInput } from '../../src/concurrency/shared-limit-fields.ts'
-import type { Engine } from '../../src/engine.ts'
+import type { Engine } from '../../src/node/engine.ts'
 import type { Reader } from '../../src/store/reader.ts'
 import { TenantOrigins } from '../../src/tenant-origins.ts'
 import { TenantScope } from '../../src/tenant-scope.ts'

@@ -34,7 +34,7 @@ test('a claimer whose queue has used up its rate sleeps until the next one may s
   await node.claim('work')
   expect(node.held).toHaveLength(1)
   node.clock.advance(9_999)
-  expect(node.engine.queueLimits.queues.isClosed(await node.engine.registry.queueId(1, 'work'))).toBe(true)
+  expect(node.engine.known.limited.isClosed(await node.engine.registry.queueId(1, 'work'))).toBe(true)
   await node.claim('work')
   expect(node.held).toHaveLength(1)
   node.clock.advance(1)
@@ -51,7 +51,7 @@ test('a slot that becomes free on one node wakes the claimer of another', async 
   for (const node of [one, other]) await node.pulse()
   await one.claim('work')
   await other.claim('work')
-  const { queues } = other.engine.queueLimits
+  const { limited: queues } = other.engine.known
   const queueId = await other.engine.registry.queueId(1, 'work')
   expect([other.held.length, queues.isClosed(queueId)]).toEqual([0, true])
   await one.end(1)

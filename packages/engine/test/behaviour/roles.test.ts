@@ -1,6 +1,6 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { Engine } from '../../src/engine.ts'
 import { Jobs } from '../../src/jobs.ts'
+import { Engine } from '../../src/node/engine.ts'
 import { SystemClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { systemRandom } from '../../src/runtime/random.ts'

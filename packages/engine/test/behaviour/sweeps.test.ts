@@ -1,10 +1,11 @@
-import { expect, inject, onTestFinished, test } from 'vitest'
+import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { Expirer } from '../../src/attempts/expirer.sql.ts'
 import { Partitioner } from '../../src/history/partitioner.ts'
 import { Sweep } from '../../src/ready/sweep.ts'
 import { sweepBlocked } from '../../src/ready/sweep-blocked.sql.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
+import { Wakeups } from '../../src/shards/wakeups.sql.ts'
 import { Database } from '../../src/store/database.ts'
 import { createDatabase } from '../database.ts'
 import { MINUTE, START } from './kit.ts'
@@ -77,9 +78,11 @@ test('runs of more jobs than are visited at once end by their deadline, and of n
   await t.query('update jobs set status = 2 where id = $1', [idOf(2)])
   await t.query('update jobs set status = 3 where id = $1', [idOf(4)])
   const gone = new Set<string>()
-  const expirer = new Expirer({ db: t.db, clock: t.clock, onGone: (jobId) => gone.add(jobId) })
+  const wakeups = new Wakeups()
+  vi.spyOn(wakeups, 'gone').mockImplementation((jobId) => void gone.add(jobId))
+  const expirer = new Expirer({ db: t.db, clock: t.clock, wakeups })
   expirer.own([0, 1])
-  expirer.saw(true)
+  expirer.saw({ hasStartDeadlines: true })
   t.clock.advance(MINUTE + 1)
   const ended: number[] = []
   for (let i = 0; i < 20; i++) {
@@ -96,9 +99,9 @@ test('more late runs than end at once end one piece after the other', async () =
   const t = await setup()
   await t.jobs(0)
   for (const minute of [0, 1, 2]) await t.runs(3, minute)
-  const expirer = new Expirer({ db: t.db, clock: t.clock, onGone: () => {} })
+  const expirer = new Expirer({ db: t.db, clock: t.clock, wakeups: new Wakeups() })
   expirer.own([0])
-  expirer.saw(true)
+  expirer.saw({ hasStartDeadlines: true })
   t.clock.advance(5 * MINUTE)
   let steps = 0
   for (; steps < 20; steps++) if ((await expirer.runOnce()).waitMs > 0) break

@@ -75,7 +75,7 @@ test('of a walk that does not come to its end in one step the next begins where 
   for (let round = 0; round < 3; round++) {
     let steps = 0
     for (; steps < 10 && (await t.query('select from runs where job_id = $1', [jobId])).length === 0; steps++) {
-      b.engine.backfiller.saw(true)
+      b.engine.backfiller.saw({ hasBackfills: true })
       await b.engine.backfiller.runOnce()
     }
     expect(steps).toBeLessThanOrEqual(4)

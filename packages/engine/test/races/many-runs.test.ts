@@ -35,8 +35,8 @@ async function setupFamilies(connection?: Connection) {
 }
 
 async function tellAll(node: Node): Promise<void> {
-  node.engine.dependencies.deliverer.look()
-  while ((await node.engine.dependencies.deliverer.runOnce()).waitMs === 0);
+  node.engine.deliverer.look()
+  while ((await node.engine.deliverer.runOnce()).waitMs === 0);
 }
 
 const succeeded = (n: number) => ({ number: 1, outcome: OUTCOME.succeeded, n })
@@ -225,7 +225,7 @@ async function setupChildren(connection?: Connection) {
   await many.endAll()
   many.runs.clear()
   const tell = async () => {
-    await node.engine.dependencies.deliverer.runOnce()
+    await node.engine.deliverer.runOnce()
     await node.claim('work')
   }
   return { ...t, node, ...many, tell }

@@ -202,7 +202,7 @@ test('every node knows the quotas with its next pulse, and an installation witho
   const [a, b] = [await t.startNode(), await t.startNode()]
   const { tenants } = a.engine.admin
   const { id } = await tenants.create({ name: 'acme', quotas: { waitingRuns: 1 } }, 'root')
-  const idle = () => [a, b].map(({ engine }) => engine.pauses.room.isIdle)
+  const idle = () => [a, b].map(({ engine }) => engine.known.room.isIdle)
   const job = { tenant: 'acme', queue: 'work' }
   await b.jobs.createMany([job, job])
   expect(idle()).toEqual([true, true])

@@ -35,6 +35,7 @@ const needsRenewal = (lease: Lease, now: Instant, leaseMs: number): boolean =>
  * up, canceled, lost. Work that ends before its first heartbeat is due never causes one.
  */
 export class Keeper implements Step {
+  readonly name = 'keeper'
   readonly #deps: KeeperDeps
 
   constructor(deps: KeeperDeps) {

@@ -62,6 +62,8 @@ const GO: Admittance = { kind: 'go' }
  * through: it closes the circuit, or opens it again for twice as long. A node that dies with the probe holds it for a minute.
  */
 export class Circuits implements Step {
+  readonly name = 'circuits'
+  readonly role = 'dispatcher'
   readonly #deps: CircuitsDeps
   readonly #settings: CircuitSettings
   readonly #circuits = new Map<string, Circuit>()

@@ -15,6 +15,8 @@ interface HttpQueuesDeps {
 
 /** Finds the queues whose runs are HTTP calls, the system's own and the tenants', and has them served. */
 export class HttpQueues implements Step {
+  readonly name = 'HTTP queues'
+  readonly role = 'dispatcher'
   readonly #deps: HttpQueuesDeps
   readonly #others = new Set<number>()
   #known = -1
@@ -32,9 +34,8 @@ export class HttpQueues implements Step {
     return { waitMs: LOOK_EVERY_MS }
   }
 
-  /** The pulse counted them: whether that is a reason to look. */
-  saw(count: number): boolean {
-    return count > this.#known
+  saw({ httpQueues }: { httpQueues: number }): boolean {
+    return httpQueues > this.#known
   }
 
   /** A run of this queue is ready: whether that is a reason to look. */

@@ -75,6 +75,8 @@ const MAX_ORIGINS = 10_000
  * second while it has calls to make.
  */
 export class OriginLimits implements Step {
+  readonly name = 'origin limits'
+  readonly role = 'dispatcher'
   readonly #deps: OriginLimitsDeps
   readonly #tenants = new Map<number, { origins: ReadonlySet<string>; readAt: Instant; usedAt: Instant }>()
   readonly #origins = new Map<string, LimitedOrigin>()

@@ -37,6 +37,8 @@ const TELL_MS = 5_000
 
 /** The runs that workers elsewhere perform: who asks for them, and what is said about those that are out. */
 export class RemoteWorkers implements Step {
+  readonly name = 'remote workers'
+  readonly role = 'api'
   readonly #deps: RemoteWorkersDeps
   readonly #tokens: LeaseTokens
   readonly #held = new HeldLeases()

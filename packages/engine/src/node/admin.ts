@@ -1,9 +1,9 @@
-import { readStats, type StatsView } from './lookup/stats.sql.ts'
-import type { Clock } from './runtime/clock.ts'
-import type { Random } from './runtime/random.ts'
-import type { Database } from './store/database.ts'
-import { ApiKeys } from './tenants/api-keys.ts'
-import { Tenants, type TenantsDeps } from './tenants/tenants.ts'
+import { readStats, type StatsView } from '../lookup/stats.sql.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Random } from '../runtime/random.ts'
+import type { Database } from '../store/database.ts'
+import { ApiKeys } from '../tenants/api-keys.ts'
+import { Tenants, type TenantsDeps } from '../tenants/tenants.ts'
 
 /** What is above all tenants. */
 export class Admin {

@@ -1,9 +1,9 @@
-import type { HttpSettings } from './executors/http/http-executor.ts'
-import type { Clock } from './runtime/clock.ts'
-import type { Logger } from './runtime/logger.ts'
-import type { Random } from './runtime/random.ts'
-import type { Role } from './shards/roles.ts'
-import type { Database } from './store/database.ts'
+import type { HttpSettings } from '../executors/http/http-executor.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Random } from '../runtime/random.ts'
+import type { Role } from '../shards/roles.ts'
+import type { Database } from '../store/database.ts'
 
 /** What a node is composed of, and what it is told. */
 export interface EngineDeps {
