@@ -3,6 +3,7 @@ import { inject } from 'vitest'
 import type { Migration } from '../src/store/migrator.ts'
 import { loadMigrations } from '../src/store/migrator.ts'
 import { type Days, giveBackSchema, makeSchema, takeSchema } from './schema-pool.ts'
+import { FABRICATED } from './watch-moves.ts'
 
 /** What the nodes of most tests make when they start: the kit's, and others with a clock that is moved by hand. */
 export const KIT_DAYS: Days = { around: Date.UTC(2026, 0, 1), ahead: 2 }
@@ -17,6 +18,8 @@ export interface TestDatabase {
   schema: string
   pool: pg.Pool
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+  /** Writes runs as no move of the program would leave them. */
+  fabricate(text: string, values?: unknown[]): Promise<void>
   /** Closes the pool and gives the schema back. Whatever else worked in it has ended before. */
   drop(): Promise<void>
 }
@@ -41,6 +44,17 @@ export async function createDatabase({ migrations, days, fresh }: TestDatabaseOp
     schema,
     pool,
     query: async (text, values) => (await pool.query(text, values)).rows,
+    fabricate: async (text, values) => {
+      const client = await pool.connect()
+      try {
+        await client.query(`begin; ${FABRICATED}`)
+        await client.query(text, values)
+        await client.query('commit')
+      } finally {
+        // Closed, so that a transaction that failed ends with it.
+        client.release(true)
+      }
+    },
     drop: async () => {
       await pool.end()
       await giveBackSchema(own)

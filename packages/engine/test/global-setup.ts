@@ -7,6 +7,7 @@ import type { TestProject } from 'vitest/node'
 import { lineLogger } from '../src/runtime/logger.ts'
 import type { EmbeddedConnection } from '../src/store/embedded/answering.ts'
 import { startEmbedded } from '../src/store/embedded/embedded-server.ts'
+import { countedMoves, movesSchema, prepareToCount } from './watch-moves.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -27,11 +28,17 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('build', await tryBuild())
   const run = randomBytes(4).toString('hex')
   project.provide('run', run)
+  const moves = movesSchema(run)
   const given = process.env.BELFRY_TEST_DATABASE_URL
   if (given) {
     const connection = connectionOf(new URL(given))
     project.provide('postgres', connection)
-    return () => dropSchemas(connection, `test_${run}_`)
+    await withClient(connection, (client) => prepareToCount(client, moves))
+    return () =>
+      withClient(connection, async (client) => {
+        await reportMoves(client, moves, project)
+        await dropSchemas(client, `test_${run}_`)
+      })
   }
   const place = mkdtempSync(join(tmpdir(), 'belfry-test-'))
   const logger = lineLogger((line) => /^(warn|error)/.test(line) && console.error(line))
@@ -48,25 +55,42 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
   const server = await startEmbedded({ dataDir: join(place, 'data'), logger, settings })
   project.provide('postgres', server.connection)
+  await withClient(server.connection, (client) => prepareToCount(client, moves))
   return async () => {
-    await server.stop()
-    rmSync(place, { recursive: true, force: true })
+    try {
+      await withClient(server.connection, (client) => reportMoves(client, moves, project))
+    } finally {
+      await server.stop()
+      rmSync(place, { recursive: true, force: true })
+    }
   }
 }
 
 /** Those that tests gave back were kept for others. */
-async function dropSchemas(connection: EmbeddedConnection, prefix: string): Promise<void> {
+async function dropSchemas(client: pg.Client, prefix: string): Promise<void> {
+  const found = await client.query<{ name: string }>(
+    'select nspname::text as name from pg_namespace where starts_with(nspname, $1)',
+    [prefix],
+  )
+  for (const { name } of found.rows) await client.query(`drop schema ${name} cascade`)
+}
+
+async function withClient(connection: EmbeddedConnection, work: (client: pg.Client) => Promise<void>): Promise<void> {
   const client = new pg.Client(connection)
   await client.connect()
-  try {
-    const found = await client.query<{ name: string }>(
-      'select nspname::text as name from pg_namespace where starts_with(nspname, $1)',
-      [prefix],
-    )
-    for (const { name } of found.rows) await client.query(`drop schema ${name} cascade`)
-  } finally {
-    await client.end()
-  }
+  await work(client).finally(() => client.end())
+}
+
+/** A refused move fails the run, also where the test went on; so does a listed one that all the tests together never made. */
+async function reportMoves(client: pg.Client, schema: string, project: TestProject): Promise<void> {
+  const { refused, unmade } = await countedMoves(client, schema)
+  const all = await project.globTestFiles()
+  const isWhole = project.vitest.state.getFiles().length === all.testFiles.length && !project.config.testNamePattern
+  if (refused.length > 0)
+    console.error(`Refused, as job/transitions.ts does not list it or a rule forbids it: ${refused.join('; ')}`)
+  if (unmade.length > 0)
+    console.error(`Listed in job/transitions.ts, and made by none of these tests: ${unmade.join('; ')}`)
+  if (refused.length > 0 || (isWhole && unmade.length > 0)) process.exitCode = 1
 }
 
 function connectionOf({ hostname, port, username, password, pathname }: URL): EmbeddedConnection {

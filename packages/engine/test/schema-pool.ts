@@ -10,6 +10,7 @@ import { Database } from '../src/store/database.ts'
 import { loadMigrations, type Migration, migrate } from '../src/store/migrator.ts'
 import { ensureReaderRole } from '../src/store/reader-role.ts'
 import { fingerprintOf, quoted, rowsOf, type TableState, tablesOf, usersOf } from './schema-state.ts'
+import { FABRICATED, movesSchema, watchMoves } from './watch-moves.ts'
 
 /**
  * Schemas for tests. Making one costs a quarter of a second and more, emptying one a twentieth of that: so a schema that a
@@ -63,10 +64,13 @@ export async function takeSchema(days: Days | undefined): Promise<TestSchema> {
   })
 }
 
-/** A schema that nobody has had before and nobody gets after. */
+/** A schema that no test had before and none gets after. */
 export async function makeSchema(migrations: Migration[]): Promise<TestSchema> {
   const name = `test_${inject('run')}_${randomBytes(6).toString('hex')}`
-  await withClient((client) => migrate(client, { schema: name, migrations, logger: silentLogger }))
+  await withClient(async (client) => {
+    await migrate(client, { schema: name, migrations, logger: silentLogger })
+    if (migrations.length > 0) await watchMoves(client, name, movesSchema(inject('run')))
+  })
   return { name, kept: null }
 }
 
@@ -93,6 +97,7 @@ async function isAsBefore(client: pg.ClientBase, schema: string, kept: Kept): Pr
   await client.query(
     [
       'begin',
+      FABRICATED,
       ...(added.length > 0 ? [`drop table ${all(added)}`] : []),
       ...(toTruncate.length > 0 ? [`truncate ${all(toTruncate)} restart identity`] : []),
       ...filled.filter(({ holds }) => holds === 'little').map(({ name }) => `delete from ${nameOf(name)}`),

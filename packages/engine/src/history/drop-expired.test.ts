@@ -43,7 +43,7 @@ async function setup() {
       [jobId, shard],
     )
   const addRun = (jobId: string, shard: number) =>
-    database.query(
+    database.fabricate(
       `insert into runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority,
          cause, delivery, one_off, cancel_requested, has_dependents)
        values ('2026-01-10', '2026-01-10', 0, $1, 1, 1, 1, 0, 0, 0, $2, 2, 5, 1, 0, true, false, false)`,

@@ -16,7 +16,7 @@ const job = { shard: shardOfJob(jobId), jobId }
 async function setup() {
   const database = await createDatabase({ days: KIT_DAYS })
   onTestFinished(() => database.drop())
-  const { schema, query } = database
+  const { schema, query, fabricate } = database
   const db = new Database({ connection: inject('postgres'), schema, maxConnections: 1, logger: silentLogger })
   onTestFinished(() => db.close())
   /** Ends of its first runs, a second apart, the newest first in the table. */
@@ -28,7 +28,7 @@ async function setup() {
       [START, jobId],
     )
   const alive = (second: number) =>
-    query(
+    fabricate(
       `insert into runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
        select at, at, 1, $2, 1, 1, 1, 0, 0, 1000, ${job.shard}, ${RUN_STATE.ready}, 5, ${CAUSE.schedule}, 0, false, false, false
        from (select to_timestamp($1::float8 / 1000) as at) t`,

@@ -52,7 +52,7 @@ async function setup({ shards = 8 }: { shards?: number } = {}) {
     return jobId
   }
   const run = (jobId: string, { tenant = 1, queue = 1, at = NOW, state = RUN_STATE.ready as number } = {}) =>
-    database.query(
+    database.fabricate(
       `insert into runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
          delivery, one_off, cancel_requested, has_dependents)
        values (to_timestamp($1), to_timestamp($1), 0, $2, $3, $4, 1, 0, 0, 0, $5, $6, 5, 0, 0, false, false, false)`,
@@ -191,7 +191,7 @@ test('live runs come first, then those that are over, the latest end first; each
 
 test('thousands of runs of everybody, many with the same instant, are listed each once', async () => {
   const t = await setup({ shards: 2 })
-  await t.query(
+  await t.fabricate(
     `insert into runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause, delivery,
        one_off, cancel_requested, has_dependents)
      select '2026-11-15'::timestamptz + n % 2 * interval '1 ms', now(), 0, ('019b0000-0000-7000-8000-' || lpad(to_hex(n / 2), 12, '0'))::uuid, 1 + (n / 2) % 2, 1, 1, 0, 0, 0,

@@ -68,7 +68,7 @@ async function setup() {
     return { jobId, schedule }
   }
   const lease = (jobId: string, attempt: number) =>
-    database.query(
+    database.fabricate(
       `update runs set state = 1, attempt = $2, holder = 9, leased_at = to_timestamp($3), lease_until = to_timestamp($3 + 30) where job_id = $1`,
       [jobId, attempt, NOW / 1000],
     )
@@ -181,7 +181,7 @@ test('an immediate job has no schedule, and is active while its run is ready, le
     ],
   })
 
-  await t.query('update runs set state = 3')
+  await t.fabricate('update runs set state = 3')
   expect(await getRun(t.db, 1, runId)).toMatchObject({ status: 'blocked' })
 })
 
@@ -268,7 +268,7 @@ test('a run that was opened again is live, whatever its history says', async () 
   const [run] = await t.query<Record<string, unknown>>('select * from runs')
   await finishEnded(t.db, [{ kind: 'ended', ...t.ending(jobId, NOW), ...t.failing, result: null }])
   await t.query('delete from dead_letters')
-  await t.query(`insert into runs select (json_populate_record(null::runs, $1)).*`, [
+  await t.fabricate(`insert into runs select (json_populate_record(null::runs, $1)).*`, [
     JSON.stringify({ ...run, state: 0 }),
   ])
   expect(await getJob(t.db, 1, jobId)).toMatchObject({ status: 'active', lastRun: { status: 'failed' } })

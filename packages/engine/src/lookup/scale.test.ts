@@ -31,7 +31,7 @@ async function setup() {
   /** Runs in flight, each of a job of its own. */
   const runs = async (count: number, { queue = 1, tenant = 1, state = 0 as number, due = NOW, delivery = 0 } = {}) => {
     const ids = Array.from({ length: count }, () => newJobId(made++ % 8, NOW, systemRandom))
-    await database.query(
+    await database.fabricate(
       `insert into runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
          delivery, one_off, cancel_requested, has_dependents, lease_until)
        select to_timestamp($1), to_timestamp($1), 0, u.id, $3, $4, 1, 0, 0, 0, u.shard, $5, 5, 0, $6, false, false, false, to_timestamp($1)

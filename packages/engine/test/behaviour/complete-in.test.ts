@@ -67,10 +67,10 @@ test('a handler that throws after completing the run and rolling back has failed
 })
 
 test('a handler whose lease was lost cannot complete the run, and its own writes are rolled back', async () => {
-  const { kit, query, book } = await setup()
+  const { kit, query, fabricate, book } = await setup()
   let code: unknown
   await record(kit, 'ledger', async (run) => {
-    await query('update runs set attempt = attempt + 1, holder = 1')
+    await fabricate('update runs set attempt = attempt + 1, holder = 1')
     code = await book(run, 'commit').catch((error: { code: string }) => error.code)
   })
   await kit.jobs.create({ queue: 'ledger', payload: 1 })

@@ -140,6 +140,17 @@ test('under cancel_oldest the oldest is asked to stop, and the new one starts wh
   expect(w.begun).toEqual(['a', 'b', 'c'])
 })
 
+test('what waits for a slot can be canceled, and the next one goes on', async () => {
+  const { kit } = await startKit()
+  const w = await atWork(kit)
+  const [, second] = await createAll(kit, ['a', 'b', 'c'], { concurrency: { key: 'acme', limit: 1 } })
+  await w.settle()
+  await kit.jobs.cancel(String(second))
+  await w.end('a')
+  expect(w.begun).toEqual(['a', 'c'])
+  expect(await kit.jobs.get(String(second))).toMatchObject({ status: 'canceled' })
+})
+
 test('a limit that is raised lets more start at once, one that is lowered none until enough have ended', async () => {
   const { kit } = await startKit()
   const w = await atWork(kit)

@@ -19,7 +19,7 @@ export interface Skip {
 
 /** A kit in a schema of its own, and a pool of plain connections that look into it. */
 export async function startKit(options: Omit<TestKitOptions, 'database'> = {}) {
-  const { schema, pool, query, drop } = await createDatabase({ days: KIT_DAYS })
+  const { schema, pool, query, fabricate, drop } = await createDatabase({ days: KIT_DAYS })
   onTestFinished(drop)
   const kit = await startTestKit({ database: inject('postgres'), schema, seed: 1, ...options })
   onTestFinished(() => kit.stop())
@@ -28,7 +28,7 @@ export async function startKit(options: Omit<TestKitOptions, 'database'> = {}) {
       `select from_nominal as from, to_nominal as to, reason, count from skips where job_id = $1 order by from_nominal`,
       [jobId],
     )
-  return { kit, pool, query, skipsOf }
+  return { kit, pool, query, fabricate, skipsOf }
 }
 
 /** Performs a queue and remembers what it performed: nominal times, attempts, and anything `perform` does besides. */

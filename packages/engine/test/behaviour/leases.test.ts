@@ -139,7 +139,7 @@ test('a node that stops gives back what it still runs, and no failure is counted
 })
 
 test('a handler whose lease was lost is told, and what it returns is not written', async () => {
-  const { kit, query } = await startKit()
+  const { kit, fabricate } = await startKit()
   const { gate, letGo } = held()
   let aborted: unknown
   await kit.handle('emails', (run) => {
@@ -150,7 +150,7 @@ test('a handler whose lease was lost is told, and what it returns is not written
   })
   const { jobId } = await kit.jobs.create({ queue: 'emails', payload: 1, timeout: '1h', retry: { maxAttempts: 1 } })
   await kit.settle(leave)
-  await query(`update runs set attempt = attempt + 1, holder = 1, lease_until = lease_until + interval '1 hour'`)
+  await fabricate(`update runs set attempt = attempt + 1, holder = 1, lease_until = lease_until + interval '1 hour'`)
   kit.clock.advance(15 * SECOND)
   await kit.keep()
   expect(aborted).toBe('lease_lost')
@@ -160,11 +160,11 @@ test('a handler whose lease was lost is told, and what it returns is not written
 })
 
 test('heartbeat says that a lease is lost', async () => {
-  const { kit, query } = await startKit()
+  const { kit, fabricate } = await startKit()
   const answers: unknown[] = []
   await record(kit, 'emails', async (run) => {
     await run.heartbeat()
-    await query('update runs set attempt = attempt + 1, holder = 1')
+    await fabricate('update runs set attempt = attempt + 1, holder = 1')
     answers.push(await run.heartbeat().catch((error: { code: string }) => error.code))
     answers.push(await run.checkpoint(1).catch((error: { code: string }) => error.code))
   })

@@ -17,7 +17,7 @@ test.each<[Overlap, string[], unknown[]]>([
   const catchUp = { policy: 'all', window: '1d' } as const
   const { jobId } = await t.kit.jobs.create({ ...EVERY_TEN, overlap, catchUp })
   await t.kit.pass(10 * MINUTE, leave)
-  await t.query(`update runs set lease_until = 'infinity', deadline = 'infinity'`)
+  await t.fabricate(`update runs set lease_until = 'infinity', deadline = 'infinity'`)
   t.kit.clock.advance(42 * MINUTE)
   await t.kit.pulse()
   await t.kit.readTimers()

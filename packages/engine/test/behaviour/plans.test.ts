@@ -1,11 +1,10 @@
-import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { Partitioner } from '../../src/history/partitioner.ts'
 import { ManualClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { Database } from '../../src/store/database.ts'
 import { renderFor, type Statement } from '../../src/store/statement.ts'
-import { createDatabase } from '../database.ts'
+import { createDatabase, type TestDatabase } from '../database.ts'
 import { HOT, type Hot, SHARDS } from './hot-statements.ts'
 import { START } from './kit.ts'
 
@@ -89,9 +88,9 @@ async function setup() {
 const parsed = (json: unknown): { Plan: Record<string, unknown> }[] =>
   (typeof json === 'string' ? JSON.parse(json) : json) as { Plan: Record<string, unknown> }[]
 
-const load = async (pool: pg.Pool) => {
+const load = async ({ query, fabricate }: TestDatabase) => {
   const id = `('019b76da-a800-7' || lpad(to_hex(n % ${SHARDS}), 3, '0') || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid`
-  await pool.query(
+  await fabricate(
     `insert into runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
        timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, gate_key)
      select to_timestamp($1), to_timestamp($1) + n * interval '1 ms', n, case n % 3 when 1 then 9 end, to_timestamp($1), to_timestamp($1) + n * interval '1 ms',
@@ -99,19 +98,19 @@ const load = async (pool: pg.Pool) => {
      from generate_series(1, ${ROWS}) n`,
     [START / 1000],
   )
-  await pool.query(
+  await query(
     `insert into timers (due_at, nominal_at, job_id, version, job_version, tenant_id, queue_id, timeout_ms, jitter_ms, shard, priority, overlap, delivery)
      select to_timestamp($1) + n * interval '1 ms', to_timestamp($1), ${id}, 1, 1, 1, 1, 1000, 0, n % ${SHARDS}, 5, n % 2, 0
      from generate_series(1, ${ROWS}) n`,
     [START / 1000],
   )
-  await pool.query(
+  await query(
     `insert into jobs (updated_at, id, tenant_id, version, shard, status, definition)
      select to_timestamp($1), ${id}, 1, 1, n % ${SHARDS}, n % 4, case n % 8 when 0 then '{"startDeadlineMs":60000}' else '{}' end::json
      from generate_series(1, ${ROWS}) n`,
     [START / 1000],
   )
-  await pool.query(
+  await query(
     `insert into edges (child_nominal, parent, child, tenant_id, shard, child_shard, kind, wanted, on_failure)
      select to_timestamp($1), ${id}, gen_random_uuid(), 1, n % ${SHARDS}, 1, 0, 0, 0 from generate_series(1, ${ROWS}) n`,
     [START / 1000],
@@ -120,7 +119,7 @@ const load = async (pool: pg.Pool) => {
 
 test('with fresh statistics every hot statement reads its tables by the index it was made for', async () => {
   const t = await setup()
-  await load(t.pool)
+  await load(t)
   await t.query('vacuum analyze runs')
   await t.query('vacuum analyze timers')
   await t.query('vacuum analyze jobs')
@@ -134,20 +133,20 @@ test('a plan made while the tables were empty reads by the same indexes when the
   await t.query('analyze timers')
   await t.query('analyze jobs')
   await t.explain('force_generic_plan')
-  await load(t.pool)
+  await load(t)
   expect(await t.explain('force_custom_plan')).toEqual([])
   expect(await t.explain('force_generic_plan')).toEqual([])
 })
 
 test('with statistics of full tables that are now nearly empty and bloated the indexes stay the same', async () => {
   const t = await setup()
-  await load(t.pool)
-  await t.query('update runs set turn = turn + 1')
+  await load(t)
+  await t.fabricate('update runs set turn = turn + 1')
   await t.query('update timers set version = version')
   await t.query('analyze runs')
   await t.query('analyze timers')
   await t.query('analyze jobs')
-  await t.query('delete from runs where turn % 100 > 0')
+  await t.fabricate('delete from runs where turn % 100 > 0')
   await t.query('delete from jobs where tenant_id = 1 and version = 1 and status > 0')
   await t.query(`delete from timers where due_at > to_timestamp($1)`, [START / 1000 + 0.5])
   expect(await t.explain('force_custom_plan')).toEqual([])

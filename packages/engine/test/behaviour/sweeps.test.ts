@@ -25,7 +25,7 @@ async function setup() {
   const clock = new ManualClock(START)
   await new Partitioner({ db, clock, logger: silentLogger }).ensure()
   const runs = (state: number, minute: number, which = 'true') =>
-    database.query(
+    database.fabricate(
       `insert into runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
          delivery, one_off, cancel_requested, has_dependents)
        select to_timestamp($1), to_timestamp($1), n, ${ID}, 1, 1, 1, 0, 0, 1000, 0, $2, 5, 0, 0, false, false, false

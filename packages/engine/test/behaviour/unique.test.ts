@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { JobInput } from '../../src/intake/job-input.ts'
+import { RUN_STATE } from '../../src/job/states.ts'
 import { at, held, MINUTE, record, SECOND, startKit } from './kit.ts'
 
 type Unique = NonNullable<JobInput['unique']>
@@ -60,14 +61,14 @@ test('while queued, a job that has started lets another in, and that one keeps t
 })
 
 test('while active, jobs that have not started stand beside each other; any of them that has keeps others out', async () => {
-  const { kit, query, hold } = await setup()
+  const { kit, query, fabricate, hold } = await setup()
   const active = job({ while: 'active' })
   const [first] = [await kit.jobs.create(active), await kit.jobs.create(active), await kit.jobs.create(active)]
   expect(await query('select from runs')).toHaveLength(3)
   // The oldest of them is between two attempts: not the one that the key was given to last.
-  await query('update runs set attempt = 1, state = 2 where job_id = $1', [first?.jobId])
+  await fabricate('update runs set attempt = 1, state = 2 where job_id = $1', [first?.jobId])
   expect(await kit.jobs.create(active)).toMatchObject({ jobId: first?.jobId, deduplicated: true })
-  await query('update runs set attempt = 0, state = 0 where job_id = $1', [first?.jobId])
+  await fabricate('update runs set attempt = 0, state = 0 where job_id = $1', [first?.jobId])
   await hold()
   await kit.settle({ running: 'leave' })
   expect((await kit.jobs.create(active)).deduplicated).toBe(true)
@@ -115,6 +116,27 @@ test('a replaced job that waits for a worker goes back and comes at its new time
   await kit.pass(2 * MINUTE)
   expect(seen.map(({ payload }) => payload)).toEqual([3])
   expect(await skipsOf(first.jobId)).toMatchObject([{ from: at(0), reason: 7, count: 1 }])
+})
+
+test.each<[string, number, Partial<JobInput>]>([
+  ['a slot of its key', RUN_STATE.limited, { concurrency: { key: 'c', limit: 1 } }],
+  ['the rate of its key', RUN_STATE.waiting, { rateLimit: { key: 'r', limit: 2, period: '1s', burst: 1 } }],
+])('a replaced job that waits for %s goes back and comes at its new time', async (_, state, limit) => {
+  const { kit, query, hold, letGo } = await setup()
+  await hold()
+  await kit.jobs.create({ queue: 'work', payload: 0, ...limit })
+  await kit.settle({ running: 'leave' })
+  const replace = (payload: number, delay: string) => job({ onConflict: 'replace' }, { ...limit, payload, delay })
+  const first = await kit.jobs.create(replace(1, '0s'))
+  await kit.settle({ running: 'leave' })
+  expect(await query('select state from runs where job_id = $1', [first.jobId])).toEqual([{ state }])
+  const second = await kit.jobs.create(replace(2, '1m'))
+  expect(second).toMatchObject({ jobId: first.jobId, replaced: true })
+  letGo()
+  await kit.pass(2 * MINUTE)
+  expect((await kit.runs.list({ jobId: first.jobId })).items).toMatchObject([
+    { status: 'succeeded', dueAt: at(MINUTE) },
+  ])
 })
 
 test('a job that has started is not replaced: the new one is refused, or made where only queued ones count', async () => {

@@ -4,6 +4,7 @@ import { Turns } from '../../src/ready/turn.ts'
 import { silentLogger } from '../../src/runtime/logger.ts'
 import { Database, type Transaction } from '../../src/store/database.ts'
 import { startTestKit } from '../../src/testing/index.ts'
+import { FABRICATED } from '../watch-moves.ts'
 import { after, job, setup } from './setup.ts'
 
 /** None of these jobs has a unique key. */
@@ -132,7 +133,7 @@ test('a child that is canceled while it is told ends once, and its edge goes', a
   const ids = await t.create(job('a'), job('b', after('a')))
   await t.perform()
   const client = await t.pool.connect()
-  await client.query('begin')
+  await client.query(`begin; ${FABRICATED}`)
   await client.query('delete from runs where job_id = $1', [ids.b])
   expect(await t.deliverSome(100)).toMatchObject({ ends: 0, wasHeld: true })
   await client.query('commit')

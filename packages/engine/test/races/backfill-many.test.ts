@@ -23,7 +23,7 @@ async function crowd(t: Awaited<ReturnType<typeof setup>>, jobId: string, count:
     `insert into backfill_runs (shard, job_id, backfill_id, tenant_id, nominal_at) select $1, n, n, 2, $3 from unnest($2::uuid[]) n`,
     [shard, jobIds, past],
   )
-  await t.query(
+  await t.fabricate(
     `insert into runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
        delivery, one_off, cancel_requested, has_dependents)
      select $3, $4, 0, n, 2, 0, 1, 1, 0, 1000, $1, ${RUN_STATE.waiting}, 5, ${CAUSE.backfill}, 0, false, false, false from unnest($2::uuid[]) n`,
@@ -56,7 +56,7 @@ test('however many backfills another tenant has, each gets on: when a run of it 
   const c = await t.startNode()
   c.engine.backfiller.ended(jobId)
   expect(c.engine.wakeups.take()).toBeNull()
-  await t.query('delete from runs where job_id = $1', [jobId])
+  await t.fabricate('delete from runs where job_id = $1', [jobId])
   b.engine.wakeups.take()
   for (let i = 0; i < 10 && (await made()) === 0; i++) await step(b)
   c.engine.wakeups.receive(b.engine.wakeups.take() ?? '')
@@ -79,7 +79,7 @@ test('of a walk that does not come to its end in one step the next begins where 
       await b.engine.backfiller.runOnce()
     }
     expect(steps).toBeLessThanOrEqual(4)
-    await t.query('delete from runs where job_id = $1', [jobId])
+    await t.fabricate('delete from runs where job_id = $1', [jobId])
   }
 })
 

@@ -52,7 +52,7 @@ async function setup() {
   const id = `(lpad(to_hex(${START} + n), 12, '0') || '7' || lpad(to_hex(n % 4), 3, '0') || '8' || substr(md5(n::text), 1, 15))::uuid`
   const rows = `generate_series(1, ${ROWS}) n`
   const at = `to_timestamp(${START} / 1000.0 + n / 1000.0)`
-  await database.query(
+  await database.fabricate(
     `insert into runs select ${at}, ${at}, n, null, null, null, null, ${id}, n % 50 + 1, 1, 1, 0, 0, 1000, n % 4, 0, 5, 0, 0, true, false, false from ${rows}`,
   )
   await database.query(
