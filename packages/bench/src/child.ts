@@ -9,7 +9,10 @@ async function perform(order: Order): Promise<Answer> {
     const workload = WORKLOADS.find(({ name }) => name === order.workload)
     const subject = workload?.subjects.find(({ name }) => name === order.subject)
     if (!subject) throw new Error(`no subject ${order.subject} in ${order.workload}`)
-    return { kind: 'measured', measurements: await subject.perform(order.setting) }
+    const measurements = await subject.perform(order.setting)
+    const unknown = measurements.find(({ value }) => !Number.isFinite(value))
+    if (unknown) throw new Error(`${unknown.name} came to ${unknown.value}`)
+    return { kind: 'measured', measurements }
   } catch (error) {
     if (error instanceof NotHere) return { kind: 'skipped', reason: error.message }
     return { kind: 'failed', reason: error instanceof Error ? (error.stack ?? error.message) : String(error) }

@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import type { Program } from './programs.ts'
 import type { Measurement, Setting } from './workload.ts'
 
 export interface Order {
@@ -13,14 +13,13 @@ export type Answer =
   | { kind: 'skipped'; reason: string }
   | { kind: 'failed'; reason: string }
 
-const CHILD = fileURLToPath(new URL('./child.js', import.meta.url))
 const DEADLINE_MS = 900_000
 /** As `npm start` has it; peers get the same. */
 export const EXEC_ARGV = ['--max-semi-space-size=64']
 
 /** Performs one order in a process of its own, so that no subject runs on the heap or the compiled code of another. */
-export function performApart(order: Order, signal: AbortSignal): Promise<Answer> {
-  const child = fork(CHILD, { execArgv: EXEC_ARGV, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+export function performApart(order: Order, program: Program, signal: AbortSignal): Promise<Answer> {
+  const child = fork(program.child, { execArgv: EXEC_ARGV, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const end = () => child.kill('SIGKILL')
   const deadline = setTimeout(end, DEADLINE_MS)
   signal.addEventListener('abort', end)

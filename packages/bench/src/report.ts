@@ -1,4 +1,5 @@
-import { median } from './statistics.ts'
+import type { Program } from './programs.ts'
+import { median, type Ratio, ratioOf } from './statistics.ts'
 import type { Measurement } from './workload.ts'
 
 /** One subject's number, folded over all rounds. */
@@ -6,22 +7,34 @@ export interface Result extends Measurement {
   subject: string
 }
 
+/** A number of this program beside the same number of the other one. */
+export interface Comparison {
+  name: string
+  subject: string
+  unit: string
+  this: number
+  other: number
+  /** This ÷ other. */
+  ratio: Ratio
+}
+
 interface Ratios {
-  pre_enqueued_vs_best_peer: number | null
-  pre_enqueued_vs_floor: number | null
-  delayed_vs_floor: number | null
-  recurring_vs_floor: number | null
-  http_vs_floor: number | null
+  pre_enqueued_vs_best_peer: Ratio | null
+  pre_enqueued_vs_floor: Ratio | null
+  delayed_vs_floor: Ratio | null
+  recurring_vs_floor: Ratio | null
+  http_vs_floor: Ratio | null
   /** Cost per run ÷ cost per run. */
-  ten_million_vs_hundred_thousand: number | null
+  ten_million_vs_hundred_thousand: Ratio | null
   /** Throughput of a queue with a limit that is never reached ÷ without. */
-  queue_limit: number | null
+  queue_limit: Ratio | null
   /** Throughput with a snapshot held ÷ without. */
-  held_snapshot: number | null
+  held_snapshot: Ratio | null
 }
 
 export interface Report {
   results: Result[]
+  comparisons: Comparison[]
   ratios: Ratios
   start_p95_ms: number | null
   storm_s: number | null
@@ -31,18 +44,34 @@ export interface Report {
 }
 
 const PEERS = ['graphile-worker', 'pg-boss', 'bullmq']
+const NEVER: Sample = { name: '', subject: '', unit: '', rounds: new Map() }
+
+interface Sample {
+  name: string
+  subject: string
+  unit: string
+  rounds: Map<number, number[]>
+}
+
+/** Which subject said something, in which round, and of which program. */
+export interface Source {
+  subject: string
+  round: number
+  program?: Program['name']
+}
 
 export class ReportWriter {
-  readonly #samples = new Map<string, { result: Omit<Result, 'value'>; values: number[] }>()
+  readonly #samples = { this: new Map<string, Sample>(), other: new Map<string, Sample>() }
   readonly #notes = new Set<string>()
   readonly #failures: string[] = []
 
-  add(subject: string, measurements: readonly Measurement[]): void {
+  add({ subject, round, program = 'this' }: Source, measurements: readonly Measurement[]): void {
+    const samples = this.#samples[program]
     for (const { name, value, unit } of measurements) {
-      const key = `${name}\n${subject}`
-      const sample = this.#samples.get(key) ?? { result: { name, subject, unit }, values: [] }
-      sample.values.push(value)
-      this.#samples.set(key, sample)
+      const key = keyOf(name, subject)
+      const sample = samples.get(key) ?? { name, subject, unit, rounds: new Map() }
+      sample.rounds.set(round, [...(sample.rounds.get(round) ?? []), value])
+      samples.set(key, sample)
     }
   }
 
@@ -55,28 +84,26 @@ export class ReportWriter {
   }
 
   report(): Report {
-    const results = [...this.#samples.values()].map(({ result, values }) => ({
-      ...result,
-      value: rounded(median(values)),
+    const results = [...this.#samples.this.values()].map(({ name, subject, unit, rounds }) => ({
+      ...{ name, subject, unit },
+      value: rounded(middle(rounds)),
     }))
     const value = (name: string, subject: string) =>
       results.find((result) => result.name === name && result.subject === subject)?.value ?? null
-    const peers = PEERS.flatMap((peer) => value('pre_enqueued', peer) ?? [])
-    const versus = (name: string) => ratio(value(name, 'belfry'), value(name, 'floor'))
+    const best = PEERS.toSorted((a, b) => (value('pre_enqueued', b) ?? 0) - (value('pre_enqueued', a) ?? 0))[0] ?? ''
+    const versus = (name: string) => this.#ratio(name, 'belfry', 'floor')
     return {
       results,
+      comparisons: this.#comparisons(),
       ratios: {
-        pre_enqueued_vs_best_peer: ratio(value('pre_enqueued', 'belfry'), peers.length > 0 ? Math.max(...peers) : null),
+        pre_enqueued_vs_best_peer: this.#ratio('pre_enqueued', 'belfry', best),
         pre_enqueued_vs_floor: versus('pre_enqueued'),
         delayed_vs_floor: versus('delayed'),
         recurring_vs_floor: versus('recurring'),
         http_vs_floor: versus('http'),
-        ten_million_vs_hundred_thousand: ratio(
-          value('recurring_among_timers', 'belfry among 100k'),
-          value('recurring_among_timers', 'belfry among 10m'),
-        ),
-        queue_limit: ratio(value('queue_limit', 'belfry, limited'), value('queue_limit', 'belfry')),
-        held_snapshot: ratio(value('long_run', 'belfry, snapshot held'), value('long_run', 'belfry')),
+        ten_million_vs_hundred_thousand: this.#ratio('recurring_among_timers', 'belfry among 100k', 'belfry among 10m'),
+        queue_limit: this.#ratio('queue_limit', 'belfry, limited', 'belfry'),
+        held_snapshot: this.#ratio('long_run', 'belfry, snapshot held', 'belfry'),
       },
       start_p95_ms: value('start_p95', 'belfry'),
       storm_s: value('storm', 'belfry'),
@@ -85,21 +112,45 @@ export class ReportWriter {
       failures: [...this.#failures],
     }
   }
+
+  #ratio(name: string, above: string, below: string): Ratio | null {
+    const roundsOf = (subject: string) => (this.#samples.this.get(keyOf(name, subject)) ?? NEVER).rounds
+    return ratioOf(roundsOf(above), roundsOf(below))
+  }
+
+  #comparisons(): Comparison[] {
+    return [...this.#samples.this].flatMap(([key, { name, subject, unit, rounds }]) => {
+      const other = this.#samples.other.get(key) ?? NEVER
+      const ratio = ratioOf(rounds, other.rounds)
+      if (ratio === null) return []
+      return [{ name, subject, unit, this: rounded(middle(rounds)), other: rounded(middle(other.rounds)), ratio }]
+    })
+  }
 }
 
+const keyOf = (name: string, subject: string): string => `${name}\n${subject}`
+
+const middle = (rounds: ReadonlyMap<number, number[]>): number => median([...rounds.values()].flat())
+
 export function readable(report: Report): string {
-  const rows = report.results.map(({ name, subject, value, unit }) => [
-    name,
-    subject,
-    value.toLocaleString('en-US'),
-    unit,
+  const shown = (value: number) => value.toLocaleString('en-US')
+  const results = report.results.map(({ name, subject, value, unit }) => [name, subject, shown(value), unit])
+  const lines = ['', ...aligned([['measured', 'subject', 'value', 'unit'], ...results]), '']
+  const comparisons = report.comparisons.map((one) => [
+    ...[one.name, one.subject, shown(one.this), shown(one.other), one.unit],
+    ...cellsOf(one.ratio),
   ])
-  const lines = ['', ...aligned([['measured', 'subject', 'value', 'unit'], ...rows]), '']
-  const ratios = Object.entries(report.ratios).map(([name, value]) => [name, value === null ? '–' : value.toFixed(2)])
-  lines.push(...aligned([['ratio', ''], ...ratios]))
+  const headline = ['compared', 'subject', 'this', 'other', 'unit', 'this ÷ other', 'range', 'pairs']
+  if (comparisons.length > 0) lines.push(...aligned([headline, ...comparisons]), '')
+  const ratios = Object.entries(report.ratios).flatMap(([name, ratio]) => (ratio ? [[name, ...cellsOf(ratio)]] : []))
+  if (ratios.length > 0) lines.push(...aligned([['ratio', 'median', 'range', 'pairs'], ...ratios]))
   for (const note of report.notes) lines.push(`note: ${note}`)
   for (const failure of report.failures) lines.push(`FAILED: ${failure}`)
   return lines.join('\n')
+}
+
+function cellsOf({ median, least, most, pairs }: Ratio): string[] {
+  return [median.toFixed(2), `${least.toFixed(2)}–${most.toFixed(2)}`, String(pairs)]
 }
 
 /** Columns as wide as their widest cell; numbers end in one line. */
@@ -107,16 +158,10 @@ function aligned(rows: readonly string[][]): string[] {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
   return rows.map((row) =>
     row
-      .map((cell, column) =>
-        /^[\d–]/.test(cell) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-      )
+      .map((cell, column) => (/^\d/.test(cell) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)))
       .join('  ')
       .trimEnd(),
   )
-}
-
-function ratio(above: number | null, below: number | null): number | null {
-  return above === null || below === null ? null : Math.round((above / below) * 1_000) / 1_000
 }
 
 function rounded(value: number): number {
