@@ -1,7 +1,8 @@
 import type { Belfry } from '@belfry/engine'
 import type pg from 'pg'
 import { CONCURRENCY, countAttempts, createAll, DEADLINE_MS, type JobInput, settle, waitForHistory } from './belfry.ts'
-import { readNumber, startWalMeter } from './database.ts'
+import { readNumber } from './database.ts'
+import { type Spent, startMeter } from './meter.ts'
 import { type Tally, tallyUntil } from './tally.ts'
 
 /**
@@ -24,9 +25,7 @@ export interface Outcome {
   /** From the first due instant until the last handler had begun. */
   lastStartSeconds: number
   createRate: number
-  walBytes: number
-  /** Processor time of the process that schedules and handles. */
-  cpuMs: number
+  spent: Spent
 }
 
 /** Set aside after the load, for statistics and for the handler to be registered. */
@@ -50,18 +49,16 @@ export async function runWhenDue(work: ComingDue): Promise<Outcome> {
   mustBeEarly(firstDue, tally)
 
   await new Promise((wake) => setTimeout(wake, firstDue - Date.now() - 50))
-  const walBytes = await startWalMeter(work.client)
-  const cpuBefore = process.cpuUsage()
+  const meter = await startMeter(work.client)
   await tally.all
   await waitForHistory(work.client, before + work.count)
   const seconds = ((await databaseNow(work.client)) - firstDue) / 1_000
-  const cpu = process.cpuUsage(cpuBefore)
+  const spent = await meter()
   return {
     seconds,
     lastStartSeconds: (lastStart - firstDue) / 1_000,
     createRate,
-    walBytes: await walBytes(),
-    cpuMs: (cpu.user + cpu.system) / 1_000,
+    spent,
   }
 }
 

@@ -19,7 +19,9 @@ export async function openServer(givenUrl: string | undefined): Promise<Server> 
   // PostgreSQL refuses to run as root; the user it runs as instead must be able to come in.
   await chmod(dataDir, 0o755)
   const quiet = { debug() {}, info() {}, warn: console.warn, error: console.error }
-  const embedded = await startEmbedded({ dataDir, logger: quiet })
+  // It counts the statements of every subject alike.
+  const settings = { shared_preload_libraries: 'pg_stat_statements' }
+  const embedded = await startEmbedded({ dataDir, logger: quiet, settings })
   const { host, port, user, password, database } = embedded.connection
   const credentials = password ? `${user}:${encodeURIComponent(password)}` : user
   const url = `postgres://${credentials}@${encodeURIComponent(host)}:${port}/${database}`
@@ -71,13 +73,6 @@ export async function connect(databaseUrl: string): Promise<pg.Client> {
 export async function readNumber(client: pg.Client, text: string, values: unknown[] = []): Promise<number> {
   const { rows } = await client.query<[unknown]>({ text, values, rowMode: 'array' })
   return Number(rows[0]?.[0])
-}
-
-/** How many bytes of WAL lie between the call and the call of what it returns. */
-export async function startWalMeter(client: pg.Client): Promise<() => Promise<number>> {
-  const { rows } = await client.query<{ lsn: string }>('select pg_current_wal_lsn() as lsn')
-  const from = rows[0]?.lsn
-  return () => readNumber(client, 'select pg_wal_lsn_diff(pg_current_wal_lsn(), $1)', [from])
 }
 
 /** Asks again and again until the number has reached what is expected; what is missing after the deadline is lost. */

@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import { connect, readNumber, startWalMeter } from './database.ts'
+import { connect, readNumber } from './database.ts'
+import { costs, type Spent, startMeter } from './meter.ts'
 import { type Measurement, mustEqual, type Setting, sized } from './workload.ts'
 
 /**
@@ -101,14 +102,11 @@ type Item = [number, string, Date]
 export async function measureFloor(floor: Floor, name: string, setting: Setting): Promise<Measurement[]> {
   await drain(floor, setting.databaseUrl, 20_000)
   const runs = sized(setting, { quick: 200_000, full: 400_000 })
-  const { seconds, walBytes } = await drain(floor, setting.databaseUrl, runs)
-  return [
-    { name, value: runs / seconds, unit: 'runs/s' },
-    { name: `${name}_wal`, value: walBytes / runs, unit: 'bytes/run' },
-  ]
+  const { seconds, spent } = await drain(floor, setting.databaseUrl, runs)
+  return [{ name, value: runs / seconds, unit: 'runs/s' }, ...costs(name, spent, runs)]
 }
 
-async function drain(floor: Floor, databaseUrl: string, runs: number): Promise<{ seconds: number; walBytes: number }> {
+async function drain(floor: Floor, databaseUrl: string, runs: number): Promise<{ seconds: number; spent: Spent }> {
   const admin = await connect(databaseUrl)
   await admin.query(TABLES)
   await admin.query(LOAD_TIMERS, [runs])
@@ -120,14 +118,14 @@ async function drain(floor: Floor, databaseUrl: string, runs: number): Promise<{
     await admin.query('analyze runs')
   }
   const work = new FloorWork(floor, databaseUrl, runs)
-  const walBytes = await startWalMeter(admin)
+  const meter = await startMeter(admin)
   const startedAt = performance.now()
   await work.finishAll()
   const seconds = (performance.now() - startedAt) / 1_000
-  const written = await walBytes()
+  const spent = await meter()
   mustEqual(`${floor} floor, attempts in history`, await readNumber(admin, 'select count(*) from attempts'), runs)
   await admin.end()
-  return { seconds, walBytes: written }
+  return { seconds, spent }
 }
 
 class FloorWork {

@@ -18,22 +18,41 @@ export async function startPostgresMeter(client: pg.Client): Promise<() => Promi
 
 /** The postmaster, its processes, and those that have ended. */
 async function ticksOf(postmaster: number): Promise<number> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  for (;;) {
+    const ended = await ticksOfEnded(postmaster)
+    const ticks = await ticksOfLiving(postmaster)
+    // A process that ended meanwhile would be counted twice, or not at all.
+    if ((await ticksOfEnded(postmaster)) === ended) return ended + ticks
+  }
+}
+
+async function ticksOfEnded(postmaster: number): Promise<number> {
+  return (await readProcess(postmaster))?.ticksOfEnded ?? 0
+}
+
+async function ticksOfLiving(postmaster: number): Promise<number> {
+  const pids = (await readdir('/proc')).map(Number).filter(Number.isInteger)
   const processes = await Promise.all(pids.map(readProcess))
-  const root = await readProcess(postmaster)
   return processes.reduce(
-    (sum, one) => (one?.parent === postmaster ? sum + one.ticks : sum),
-    (root?.ticks ?? 0) + (root?.ticksOfEnded ?? 0),
+    (sum, one) => (one && (one.pid === postmaster || one.parent === postmaster) ? sum + one.ticks : sum),
+    0,
   )
 }
 
-async function readProcess(pid: number): Promise<{ parent: number; ticks: number; ticksOfEnded: number } | null> {
+interface Process {
+  pid: number
+  parent: number
+  ticks: number
+  ticksOfEnded: number
+}
+
+async function readProcess(pid: number): Promise<Process | null> {
   try {
     const text = await readFile(`/proc/${pid}/stat`, 'utf8')
     // The name in parentheses may hold anything; what follows it are numbers.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     const field = (number: number) => Number(fields[number - 3])
-    return { parent: field(4), ticks: field(14) + field(15), ticksOfEnded: field(16) + field(17) }
+    return { pid, parent: field(4), ticks: field(14) + field(15), ticksOfEnded: field(16) + field(17) }
   } catch {
     return null
   }

@@ -1,6 +1,7 @@
 import { Logger, type Runner, run, runMigrations } from 'graphile-worker'
 import type pg from 'pg'
-import { connect, readNumber, startWalMeter, waitUntilReached } from '../database.ts'
+import { connect, readNumber, waitUntilReached } from '../database.ts'
+import { startWalMeter } from '../meter.ts'
 import { tallyUntil } from '../tally.ts'
 import { type Measurement, type Setting, sized } from '../workload.ts'
 

@@ -1,5 +1,6 @@
 import PgBoss from 'pg-boss'
-import { connect, readNumber, startWalMeter, waitUntilReached } from '../database.ts'
+import { connect, readNumber, waitUntilReached } from '../database.ts'
+import { startWalMeter } from '../meter.ts'
 import { tallyUntil } from '../tally.ts'
 import { type Measurement, mustEqual, type Setting, sized } from '../workload.ts'
 

@@ -1,5 +1,6 @@
 import { checkHistory, startBelfry, table, waitForHistory } from '../belfry.ts'
 import { connect, readNumber } from '../database.ts'
+import { costs, startMeter } from '../meter.ts'
 import { startOutside } from '../outside-process.ts'
 import { type Measurement, mustEqual, type Setting, sized, type Workload } from '../workload.ts'
 
@@ -44,14 +45,20 @@ async function measure(setting: Setting): Promise<Measurement[]> {
     await waitForHistory(client, 100 + LATENCY[setting.pace])
     await checkHistory(client, 100 + LATENCY[setting.pace])
     await post('/v1/jobs', single, CONNECTIONS, WARM_UP)
+    const singleMeter = await startMeter(client)
     const singleSeconds = await post('/v1/jobs', single, CONNECTIONS, singles)
+    const singleSpent = await singleMeter()
     await post('/v1/jobs/batch', batch, BATCHES_IN_FLIGHT, 2)
+    const batchMeter = await startMeter(client)
     const batchSeconds = await post('/v1/jobs/batch', batch, BATCHES_IN_FLIGHT, batches)
+    const batchSpent = await batchMeter()
     const created = await readNumber(client, `select count(*) from ${table('runs')}`)
     mustEqual('Belfry, runs created', created, WARM_UP + singles + (2 + batches) * PER_BATCH)
     return [
       { name: 'api_single', value: singles / singleSeconds, unit: 'jobs/s' },
+      ...costs('api_single', singleSpent, singles),
       { name: 'api_batch', value: (batches * PER_BATCH) / batchSeconds, unit: 'jobs/s' },
+      ...costs('api_batch', batchSpent, batches * PER_BATCH),
       { name: 'api_to_target_p50', value: latency.p50, unit: 'ms' },
       { name: 'api_to_target_p95', value: latency.p95, unit: 'ms' },
       { name: 'api_to_target_p99', value: latency.p99, unit: 'ms' },

@@ -1,5 +1,6 @@
 import { createAll, startBelfry, table } from '../belfry.ts'
 import { connect, readNumber } from '../database.ts'
+import { costs, startMeter } from '../meter.ts'
 import { type Measurement, mustEqual, type Setting, sized, type Workload } from '../workload.ts'
 
 const CALLERS = 64
@@ -30,14 +31,20 @@ async function measure(setting: Setting): Promise<Measurement[]> {
 
   try {
     await createOneByOne(WARM_UP)
+    const singleMeter = await startMeter(client)
     const singleRate = await createOneByOne(singles)
+    const singleSpent = await singleMeter()
     await createAll(belfry, WARM_UP, (index) => ({ queue: 'bulk', payload: { n: index } }))
+    const bulkMeter = await startMeter(client)
     const bulkRate = await createAll(belfry, bulk, (index) => ({ queue: 'bulk', payload: { n: index } }))
+    const bulkSpent = await bulkMeter()
     const created = await readNumber(client, `select count(*) from ${table('runs')}`)
     mustEqual('Belfry, runs created', created, WARM_UP + singles + WARM_UP + bulk)
     return [
       { name: 'create_single', value: singleRate, unit: 'jobs/s' },
+      ...costs('create_single', singleSpent, singles),
       { name: 'create_bulk', value: bulkRate, unit: 'jobs/s' },
+      ...costs('create_bulk', bulkSpent, bulk),
     ]
   } finally {
     await belfry.stop()

@@ -9,6 +9,7 @@ import {
   waitForHistory,
 } from '../belfry.ts'
 import { connect } from '../database.ts'
+import { costs, startMeter } from '../meter.ts'
 import { tallyUntil } from '../tally.ts'
 import { type Measurement, mustEqual, type Setting, type Workload } from '../workload.ts'
 
@@ -48,16 +49,19 @@ async function measureDag(setting: Setting): Promise<Measurement[]> {
     const before = await countAttempts(client)
     await settle(client)
     tally = tallyUntil(count, DEADLINE_MS)
-    const created = await create(belfry, graph)
+    const meter = await startMeter(client)
+    const createSeconds = await create(belfry, graph)
     const startedAt = performance.now()
     await tally.all
     await waitForHistory(client, before + count)
+    const seconds = (performance.now() - startedAt) / 1_000
+    const spent = await meter()
     mustEqual('Belfry, handlers called', tally.counted, count)
-    return { createSeconds: created, seconds: (performance.now() - startedAt) / 1_000, edges: edgesOf(graph) }
+    return { createSeconds, seconds, spent, edges: edgesOf(graph) }
   }
   try {
     await through(0, WARM_UP)
-    const { createSeconds, seconds, edges } = await through(WARM_UP, jobs)
+    const { createSeconds, seconds, spent, edges } = await through(WARM_UP, jobs)
     await checkHistory(client, WARM_UP + jobs)
     mustEqual('jobs that ran before one they wait for', outOfOrder, 0)
     return [
@@ -65,6 +69,7 @@ async function measureDag(setting: Setting): Promise<Measurement[]> {
       { name: 'dag_after_create', value: jobs / seconds, unit: 'jobs/s' },
       { name: 'dag_create', value: jobs / createSeconds, unit: 'jobs/s' },
       { name: 'dag_edges', value: edges / jobs, unit: 'edges/job' },
+      ...costs('dag', spent, jobs),
     ]
   } finally {
     await belfry.stop()

@@ -1,6 +1,7 @@
 import { checkHistory, startBelfry } from '../belfry.ts'
 import { runWhenDue } from '../coming-due.ts'
 import { connect } from '../database.ts'
+import { costs } from '../meter.ts'
 import { type Measurement, type Setting, sized, type Workload } from '../workload.ts'
 
 const WARM_UP = 10_000
@@ -34,12 +35,9 @@ async function measure(setting: Setting): Promise<Measurement[]> {
     })
   try {
     const warmUp = await oneOffs('warm-up', WARM_UP, 4_000)
-    const { seconds, walBytes } = await oneOffs('noop', count, warmUp.createRate)
+    const { seconds, spent } = await oneOffs('noop', count, warmUp.createRate)
     await checkHistory(client, WARM_UP + count)
-    return [
-      { name: 'delayed', value: count / seconds, unit: 'runs/s' },
-      { name: 'delayed_wal', value: walBytes / count, unit: 'bytes/run' },
-    ]
+    return [{ name: 'delayed', value: count / seconds, unit: 'runs/s' }, ...costs('delayed', spent, count)]
   } finally {
     await belfry.stop()
     await client.end()

@@ -1,5 +1,6 @@
 import { checkHistory, startBelfry } from '../belfry.ts'
 import { connect } from '../database.ts'
+import { costs } from '../meter.ts'
 import { type Measurement, type Setting, type Subject, sized, type Workload } from '../workload.ts'
 import { drain } from './pre-enqueued.ts'
 
@@ -29,10 +30,10 @@ async function measure(setting: Setting, snapshot: 'free' | 'held'): Promise<Mea
       // A snapshot is taken with the first statement, not with `begin`.
       await analyst.query('select count(*) from pg_class')
     }
-    const { seconds } = await drain({ belfry, client, queue: 'noop', runs, payload: { n: 1 } })
+    const { seconds, spent } = await drain({ belfry, client, queue: 'noop', runs, payload: { n: 1 } })
     if (snapshot === 'held') await analyst.query('commit')
     await checkHistory(client, WARM_UP + runs)
-    return [{ name: 'long_run', value: runs / seconds, unit: 'runs/s' }]
+    return [{ name: 'long_run', value: runs / seconds, unit: 'runs/s' }, ...costs('long_run', spent, runs)]
   } finally {
     await belfry.stop()
     await analyst.end()

@@ -1,7 +1,7 @@
 import { checkHistory, createAll, DEADLINE_MS, settle, startBelfry, waitForHistory } from '../belfry.ts'
 import { connect } from '../database.ts'
+import { costs, startMeter } from '../meter.ts'
 import { startDispatcherSide, startOutside } from '../outside-process.ts'
-import { startPostgresMeter } from '../processor.ts'
 import { openConnection, requestText, statusOf } from '../tiny-http.ts'
 import { type Measurement, mustEqual, type Setting, sized, type Workload } from '../workload.ts'
 
@@ -71,7 +71,7 @@ async function measureFloor(setting: Setting): Promise<Measurement[]> {
     const { user, system } = process.cpuUsage(cpu)
     return [
       { name: 'http', value: count / seconds, unit: 'calls/s' },
-      { name: 'http_node_cpu', value: (user + system) / count, unit: 'µs/call' },
+      { name: 'http_node_cpu', value: (user + system) / count, unit: 'µs/run' },
     ]
   } finally {
     outside.end()
@@ -99,17 +99,17 @@ async function measure(setting: Setting, processes: number): Promise<Measurement
     await stop()
     await fill(count)
     const called = outside.ask<{ seconds: number }>({ kind: 'expect', calls: count })
-    const postgres = await startPostgresMeter(client)
+    const meter = await startMeter(client)
     await start()
     const { seconds } = await within(DEADLINE_MS, called)
     await waitForHistory(client, WARM_UP + count)
-    const postgresUs = await postgres()
-    const cpuUs = (await stop()).reduce((sum, told) => sum + told.cpuUs, 0)
+    const spent = await meter()
+    const nodeUs = (await stop()).reduce((sum, told) => sum + told.cpuUs, 0)
     await checkHistory(client, WARM_UP + count)
     return [
       { name: 'http', value: count / seconds, unit: 'calls/s' },
-      { name: 'http_node_cpu', value: cpuUs / count, unit: 'µs/call' },
-      ...(postgresUs === null ? [] : [{ name: 'http_postgres_cpu', value: postgresUs / count, unit: 'µs/call' }]),
+      // This process only watches; the dispatchers do the work.
+      ...costs('http', { ...spent, nodeUs }, count),
     ]
   } finally {
     await filler.stop()

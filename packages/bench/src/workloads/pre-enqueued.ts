@@ -10,7 +10,8 @@ import {
   startBelfry,
   waitForHistory,
 } from '../belfry.ts'
-import { connect, startWalMeter } from '../database.ts'
+import { connect } from '../database.ts'
+import { costs, type Spent, startMeter } from '../meter.ts'
 import { tallyUntil } from '../tally.ts'
 import { type Measurement, mustEqual, type Setting, sized, type Workload } from '../workload.ts'
 
@@ -41,12 +42,9 @@ export async function measurePreEnqueued(name: string, payload: unknown, setting
   const belfry = await startBelfry(setting)
   try {
     await drain({ belfry, client, queue: 'warm-up', runs: WARM_UP, payload })
-    const { seconds, walBytes } = await drain({ belfry, client, queue: 'noop', runs, payload })
+    const { seconds, spent } = await drain({ belfry, client, queue: 'noop', runs, payload })
     await checkHistory(client, WARM_UP + runs)
-    return [
-      { name, value: runs / seconds, unit: 'runs/s' },
-      { name: `${name}_wal`, value: walBytes / runs, unit: 'bytes/run' },
-    ]
+    return [{ name, value: runs / seconds, unit: 'runs/s' }, ...costs(name, spent, runs)]
   } finally {
     await belfry.stop()
     await client.end()
@@ -60,17 +58,18 @@ export async function drain(work: {
   queue: string
   runs: number
   payload: unknown
-}): Promise<{ seconds: number; walBytes: number }> {
+}): Promise<{ seconds: number; spent: Spent }> {
   const before = await countAttempts(work.client)
   await createAll(work.belfry, work.runs, () => ({ queue: work.queue, payload: work.payload }))
   await settle(work.client)
   const tally = tallyUntil(work.runs, DEADLINE_MS)
-  const walBytes = await startWalMeter(work.client)
+  const meter = await startMeter(work.client)
   const startedAt = performance.now()
   work.belfry.handle(work.queue, async () => tally.count(), { concurrency: CONCURRENCY })
   await tally.all
   await waitForHistory(work.client, before + work.runs)
   const seconds = (performance.now() - startedAt) / 1_000
+  const spent = await meter()
   mustEqual('Belfry, handlers called', tally.counted, work.runs)
-  return { seconds, walBytes: await walBytes() }
+  return { seconds, spent }
 }

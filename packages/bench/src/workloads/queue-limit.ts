@@ -1,5 +1,6 @@
 import { checkHistory, startBelfry } from '../belfry.ts'
 import { connect } from '../database.ts'
+import { costs } from '../meter.ts'
 import { type Measurement, type Setting, sized, type Workload } from '../workload.ts'
 import { drain } from './pre-enqueued.ts'
 
@@ -26,9 +27,9 @@ async function measure(setting: Setting, maxRunning: number | null): Promise<Mea
     const { queues } = belfry.tenant({ tenantId: 1, tenant: 'default', actor: 'bench' })
     for (const queue of ['warm-up', 'noop']) await queues.put(queue, { maxRunning })
     await drain({ belfry, client, queue: 'warm-up', runs: WARM_UP, payload: 1 })
-    const { seconds } = await drain({ belfry, client, queue: 'noop', runs, payload: 1 })
+    const { seconds, spent } = await drain({ belfry, client, queue: 'noop', runs, payload: 1 })
     await checkHistory(client, WARM_UP + runs)
-    return [{ name: 'queue_limit', value: runs / seconds, unit: 'runs/s' }]
+    return [{ name: 'queue_limit', value: runs / seconds, unit: 'runs/s' }, ...costs('queue_limit', spent, runs)]
   } finally {
     await belfry.stop()
     await client.end()

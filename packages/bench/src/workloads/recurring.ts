@@ -1,6 +1,7 @@
 import { checkHistory, type JobInput, startBelfry } from '../belfry.ts'
 import { runWhenDue } from '../coming-due.ts'
 import { connect } from '../database.ts'
+import { costs } from '../meter.ts'
 import { type Measurement, type Setting, sized, type Workload } from '../workload.ts'
 
 const WARM_UP = 10_000
@@ -35,7 +36,7 @@ async function measure(setting: Setting): Promise<Measurement[]> {
       jobAt: daily('warm-up'),
     })
     const { createRate } = warmUp
-    const { seconds, walBytes, cpuMs } = await runWhenDue({
+    const { seconds, spent } = await runWhenDue({
       belfry,
       client,
       queue: 'noop',
@@ -44,11 +45,7 @@ async function measure(setting: Setting): Promise<Measurement[]> {
       jobAt: daily('noop'),
     })
     await checkHistory(client, WARM_UP + count)
-    return [
-      { name: 'recurring', value: count / seconds, unit: 'runs/s' },
-      { name: 'recurring_wal', value: walBytes / count, unit: 'bytes/run' },
-      { name: 'recurring_node_cpu', value: (cpuMs * 1_000) / count, unit: 'µs/run' },
-    ]
+    return [{ name: 'recurring', value: count / seconds, unit: 'runs/s' }, ...costs('recurring', spent, count)]
   } finally {
     await belfry.stop()
     await client.end()

@@ -1,5 +1,5 @@
 import { CONCURRENCY, checkHistory, countAttempts, createAll, DEADLINE_MS, settle, waitForHistory } from '../belfry.ts'
-import { startPostgresMeter } from '../processor.ts'
+import { costs, type Spent, startMeter } from '../meter.ts'
 import { type Remote, withRemote } from '../remote.ts'
 import { type Measurement, type Setting, sized, type Workload } from '../workload.ts'
 
@@ -34,9 +34,9 @@ function measure(setting: Setting): Promise<Measurement[]> {
 
 interface Drained {
   seconds: number
-  serverUs: number
+  /** By the node and the database. */
+  spent: Spent
   workerUs: number
-  postgresUs: number | null
 }
 
 type Perform = (remote: Remote, queue: string, runs: number) => Promise<void>
@@ -47,16 +47,14 @@ async function drain(remote: Remote, queue: string, runs: number, perform: Perfo
   const before = await countAttempts(client)
   await createAll(belfry, runs, (n) => ({ queue, payload: { n } }))
   await settle(client)
-  const postgres = await startPostgresMeter(client)
-  const cpu = process.cpuUsage()
+  const meter = await startMeter(client)
   const startedAt = performance.now()
   await perform(remote, queue, runs)
   await waitForHistory(client, before + runs)
   const seconds = (performance.now() - startedAt) / 1_000
-  const { user, system } = process.cpuUsage(cpu)
-  const postgresUs = await postgres()
+  const spent = await meter()
   const { cpuUs: workerUs } = await workers.ask<{ cpuUs: number }>({ kind: 'stop' })
-  return { seconds, serverUs: user + system, workerUs, postgresUs }
+  return { seconds, spent, workerUs }
 }
 
 async function serve({ workers, api }: Remote, queue: string, runs: number): Promise<void> {
@@ -73,12 +71,10 @@ const oneByOne =
   }
 
 function told(name: string, drained: Drained, runs: number): Measurement[] {
-  const { seconds, serverUs, workerUs, postgresUs } = drained
-  const cost = (what: string, us: number) => ({ name: `${name}_${what}_cpu`, value: us / runs, unit: 'µs/run' })
+  const { seconds, spent, workerUs } = drained
   return [
     { name, value: runs / seconds, unit: 'runs/s' },
-    cost('server', serverUs),
-    cost('worker', workerUs),
-    ...(postgresUs === null ? [] : [cost('postgres', postgresUs)]),
+    ...costs(name, spent, runs),
+    { name: `${name}_worker_cpu`, value: workerUs / runs, unit: 'µs/run' },
   ]
 }

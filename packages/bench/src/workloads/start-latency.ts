@@ -1,5 +1,6 @@
 import { checkHistory, startBelfry, waitForHistory } from '../belfry.ts'
 import { connect } from '../database.ts'
+import { costs, startMeter } from '../meter.ts'
 import { percentile } from '../statistics.ts'
 import type { Measurement, Setting, Workload } from '../workload.ts'
 
@@ -21,24 +22,31 @@ async function measure(setting: Setting): Promise<Measurement[]> {
   let begin: () => void = () => {}
   belfry.handle('light', async () => begin(), { concurrency: 100 })
   const latencies: number[] = []
-  const rounds = WARM_UP + MEASURED[setting.pace]
-  try {
-    for (let round = 0; round < rounds; round++) {
+  let performed = 0
+  const perform = async (rounds: number) => {
+    latencies.length = 0
+    for (const last = performed + rounds; performed < last; performed++) {
       await new Promise((wake) => setTimeout(wake, Math.random() * PAUSE_UP_TO_MS))
       const begun = new Promise<number>((resolve) => {
         begin = () => resolve(performance.now())
       })
       const calledAt = performance.now()
-      await belfry.jobs.create({ queue: 'light', payload: { round } })
-      const latency = (await begun) - calledAt
-      if (round >= WARM_UP) latencies.push(latency)
+      await belfry.jobs.create({ queue: 'light', payload: { round: performed } })
+      latencies.push((await begun) - calledAt)
     }
-    await waitForHistory(client, rounds)
-    await checkHistory(client, rounds)
+    await waitForHistory(client, performed)
+  }
+  try {
+    await perform(WARM_UP)
+    const meter = await startMeter(client)
+    await perform(MEASURED[setting.pace])
+    const spent = await meter()
+    await checkHistory(client, performed)
     return [
       { name: 'start_p50', value: percentile(latencies, 0.5), unit: 'ms' },
       { name: 'start_p95', value: percentile(latencies, 0.95), unit: 'ms' },
       { name: 'start_p99', value: percentile(latencies, 0.99), unit: 'ms' },
+      ...costs('start', spent, MEASURED[setting.pace]),
     ]
   } finally {
     await belfry.stop()

@@ -1,6 +1,7 @@
 import { checkHistory, startBelfry } from '../belfry.ts'
 import { runWhenDue } from '../coming-due.ts'
 import { connect } from '../database.ts'
+import { costs } from '../meter.ts'
 import { type Measurement, type Setting, sized, type Workload } from '../workload.ts'
 
 const WARM_UP = 5_000
@@ -31,9 +32,9 @@ async function measure(setting: Setting): Promise<Measurement[]> {
     })
   try {
     const warmUp = await storm('warm-up', WARM_UP, 3_000)
-    const { lastStartSeconds } = await storm('storm', count, warmUp.createRate)
+    const { lastStartSeconds, spent } = await storm('storm', count, warmUp.createRate)
     await checkHistory(client, WARM_UP + count)
-    return [{ name: 'storm', value: lastStartSeconds, unit: 's' }]
+    return [{ name: 'storm', value: lastStartSeconds, unit: 's' }, ...costs('storm', spent, count)]
   } finally {
     await belfry.stop()
     await client.end()

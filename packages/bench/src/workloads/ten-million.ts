@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { checkHistory, startBelfry, table } from '../belfry.ts'
 import { runWhenDue } from '../coming-due.ts'
 import { connect, readNumber } from '../database.ts'
+import { costs } from '../meter.ts'
 import { type Measurement, mustEqual, type Setting, type Subject, sized, type Workload } from '../workload.ts'
 import { daily } from './recurring.ts'
 
@@ -33,10 +34,10 @@ async function measure(setting: Setting, timers: number): Promise<Measurement[]>
     const { createRate } = await fire('warm-up', WARM_UP, 2_000)
     const measurements: Measurement[] = []
     for (let sample = 0; sample < SAMPLES[setting.pace]; sample++) {
-      const { seconds, cpuMs } = await fire(`noop-${sample}`, count, createRate)
+      const { seconds, spent } = await fire(`noop-${sample}`, count, createRate)
       measurements.push(
         { name: 'recurring_among_timers', value: count / seconds, unit: 'runs/s' },
-        { name: 'recurring_among_timers_node_cpu', value: (cpuMs * 1_000) / count, unit: 'µs/run' },
+        ...costs('recurring_among_timers', spent, count),
       )
     }
     await checkHistory(client, WARM_UP + count * SAMPLES[setting.pace])
