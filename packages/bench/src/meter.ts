@@ -46,7 +46,7 @@ export function costs(name: string, spent: Spent, runs: number): Measurement[] {
   ]
 }
 
-export async function startWalMeter(client: pg.Client): Promise<() => Promise<number>> {
+async function startWalMeter(client: pg.Client): Promise<() => Promise<number>> {
   const { rows } = await client.query<{ lsn: string }>('select pg_current_wal_lsn() as lsn')
   const from = rows[0]?.lsn
   return () => readNumber(client, 'select pg_wal_lsn_diff(pg_current_wal_lsn(), $1)', [from])

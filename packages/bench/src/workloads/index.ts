@@ -18,12 +18,14 @@ import { remote } from './remote.ts'
 import { remoteIdle } from './remote-idle.ts'
 import { remoteStart } from './remote-start.ts'
 import { startLatency } from './start-latency.ts'
+import { steady } from './steady.ts'
 import { storm } from './storm.ts'
 import { tenMillion } from './ten-million.ts'
 
 /** Everything the bench can do, in the order in which it does it: what others are compared with comes first. */
 export const WORKLOADS: readonly Workload[] = [
   preEnqueued,
+  steady,
   payload,
   delayed,
   recurring,
