@@ -223,10 +223,11 @@ export class TestKit {
       await this.pulse()
       await this.keep()
       await this.readTimers()
-      let changed = (await this.promote()) + (await this.wakeWaiting()) + (await this.reap()) + (await this.expire())
+      let changed = (await this.promote()) + (await this.reap()) + (await this.expire())
       changed += await this.backfill()
       for (const queue of this.#queues.keys()) changed += await this.claim(queue)
       await this.#handlersEnd(running)
+      changed += await this.wakeWaiting()
       changed += await this.deliver()
       // Also if a handler ended before: what its end makes possible is found in the round after.
       const before = this.#counted
