@@ -90,6 +90,7 @@ const FORBIDDEN = [
   ['failures = 1', 'there are not more failures than attempts'],
   ['failures = -1', 'failures never fall'],
   ['cancel_requested = true', 'it is asked to stop while it is leased, and for good'],
+  ['gate_key = 1', 'only a leased or a waiting run stands at a gate'],
   ['limit_key = 1', 'it is claimed with those that have keys if it has one'],
   ['tenant_id = 2', 'it stays the run that it is'],
 ] as const

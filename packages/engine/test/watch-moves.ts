@@ -30,6 +30,7 @@ const RULES: Readonly<Record<string, string>> = {
   'there are not more failures than attempts': 'new.failures <= new.attempt',
   'failures never fall': 'new.failures >= old.failures',
   'it is asked to stop while it is leased, and for good': `new.cancel_requested = old.cancel_requested or ${LEASED} and ${WAS_LEASED} and new.cancel_requested`,
+  'only a leased or a waiting run stands at a gate': `new.gate_key is null or new.state in (${RUN_STATE.leased}, ${RUN_STATE.waiting})`,
   'it is claimed with those that have keys if it has one': `(new.limit_key is not null) = (new.delivery >= ${KEYED})`,
   'it stays the run that it is':
     '(new.shard, new.job_id, new.nominal_at, new.tenant_id, new.one_off) = (old.shard, old.job_id, old.nominal_at, old.tenant_id, old.one_off)',
