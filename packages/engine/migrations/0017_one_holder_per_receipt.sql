@@ -1,6 +1,9 @@
 -- breaking
 -- A receipt has one holder again: runs that were leased for several lease calls at once are rows. What such receipts still list becomes rows.
 
+-- A claim of an older node that is under way ends before, or fails.
+lock table runs, receipts in access exclusive mode;
+
 insert into runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
   timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents)
 select p.nominal_at, p.due_at, 0, p.holder, p.leased_at, p.lease_until, p.leased_at + p.timeout_ms * interval '1 ms', p.job_id, p.tenant_id, p.queue_id,

@@ -1,6 +1,9 @@
 -- breaking
 -- A leased run is a row, and nothing else is. What receipts still list becomes rows, which their holders end by their fence, or the reaper closes.
 
+-- A claim of an older node that is under way ends before, or fails.
+lock table runs, receipts in access exclusive mode;
+
 insert into runs (nominal_at, due_at, turn, holder, leased_at, lease_until, deadline, job_id, tenant_id, queue_id, job_version, attempt, failures,
   timeout_ms, shard, state, priority, cause, delivery, one_off, cancel_requested, has_dependents, limit_key)
 select u.nominal_at, u.due_at, 0, c.holder, c.leased_at, c.lease_until, c.leased_at + u.timeout_ms * interval '1 ms', u.job_id, c.tenant_id, c.queue_id,

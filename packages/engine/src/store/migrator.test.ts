@@ -61,6 +61,39 @@ test('runs that receipts list become rows of their holders', async () => {
   ])
 })
 
+test('a claim of an older node that comes while receipts become rows loses no run', async () => {
+  const t = await setup()
+  const [migrator, reader, old] = [await t.connect(), await t.connect(), await t.connect()]
+  for (const client of [reader, old]) await client.query(`set search_path to "${t.schema}"`)
+  const all = await loadMigrations()
+  await t.run(all.filter(({ number }) => number < 18))
+  const id = '00000000-0000-7000-8000-000000000001'
+  await old.query(
+    `insert into runs (nominal_at, due_at, turn, job_id, tenant_id, queue_id, job_version, attempt, failures, timeout_ms, shard, state, priority, cause,
+       delivery, one_off, cancel_requested, has_dependents) values (now(), now(), 1, $1, 1, 1, 1, 0, 0, 60000, 0, 0, 5, 0, 0, true, false, false)`,
+    [id],
+  )
+  // Any reader of the view, so that the migration stops between its insert and its drop.
+  await reader.query('begin; select count(*) from held_slots')
+  const { pid } = (await migrator.query('select pg_backend_pid() as pid')).rows[0]
+  const migrating = t.run(all, migrator)
+  const waits = 'select count(*)::int as n from pg_stat_activity where wait_event_type = $1 and pid = $2'
+  await expect.poll(async () => (await old.query(waits, ['Lock', pid])).rows[0].n, { interval: 5 }).toBe(1)
+  // What the older node's claim sends: the run leaves its row and stands in a receipt.
+  const claiming = old.query(
+    `with gone as (delete from runs where job_id = $1 returning *)
+     insert into receipts (holder, leased_at, lease_until, tenant_id, queue_id, one_off, job_ids, nominal_ats, due_ats, job_versions, timeouts_ms, run_shards, priorities, run_causes)
+     select 7, now(), now() + interval '30 s', tenant_id, queue_id, true, array_agg(job_id), array_agg(nominal_at), array_agg(due_at), array_agg(job_version),
+       array_agg(timeout_ms), array_agg(shard), array_agg(priority), array_agg(cause) from gone group by tenant_id, queue_id`,
+    [id],
+  )
+  claiming.catch(() => {})
+  await reader.query('commit')
+  await migrating
+  await expect(claiming).rejects.toThrow('receipts')
+  expect(await t.query('select job_id from runs')).toEqual([{ job_id: id }])
+})
+
 test('only what is missing is applied, inside of the schema, and remembered', async () => {
   const t = await setup()
   await t.run([one])
