@@ -2,6 +2,9 @@ import type { Instant } from '../runtime/clock.ts'
 import { type Position, positionBefore } from './read-due.sql.ts'
 import type { Timer } from './timer.ts'
 
+/** Timers of a queue that is full for the moment keep no others from their turn, unless there are very many. */
+const MAX_PASSED = 2_000
+
 /**
  * The timers of one shard that are due soon, read before their time. Memory is only a cache of the table: promotion compares
  * and sets, so a timer that changed meanwhile is found out. A job has one entry: a timer that is read again after a change
@@ -62,14 +65,16 @@ export class ShardTimers {
     this.#wanted = chunkWasFull
   }
 
-  /** Takes due timers from the front, as long as `admit` takes them. */
+  /** Takes due timers that `admit` takes, in order of their time; it passes over a bounded number of others. */
   takeDue(now: Instant, limit: number, admit: (timer: Timer) => boolean): Timer[] {
-    let count = 0
+    const taken: Timer[] = []
+    const passed: Timer[] = []
     for (const timer of this.#queue) {
-      if (count >= limit || timer.dueAt > now || !admit(timer)) break
-      count++
+      if (taken.length >= limit || passed.length >= MAX_PASSED || timer.dueAt > now) break
+      if (admit(timer)) taken.push(timer)
+      else passed.push(timer)
     }
-    const taken = this.#queue.splice(0, count)
+    this.#queue.splice(0, taken.length + passed.length, ...passed)
     for (const timer of taken) {
       this.#byJob.delete(timer.jobId)
       this.#underWay.add(timer)

@@ -21,8 +21,8 @@ export interface HandlerPoolDeps {
 const PREFETCH_MS = 80
 const MAX_PREFETCH = 4_000
 const RATE_WINDOW_MS = 100
-/** A pool that has been full for longer performs long work. */
-const LATELY_MS = 200
+/** So long a due run may wait for a slot instead of going through the ready runs. */
+const MOMENT_MS = 200
 /** A claim that is worth its statement. */
 const WORTH_CLAIMING = 120
 /** One slot in so many is kept for those who overtake, while such come: otherwise they wait for the end of a run each time. */
@@ -88,9 +88,10 @@ export class HandlerPool {
     return credit > 0 && (this.waiting === 0 || credit >= Math.max(most / 4, Math.min(WORTH_CLAIMING, most / 2)))
   }
 
-  /** A due run was taken a moment ago: there will be room for another one soon. */
-  hadRoomLately(): boolean {
-    return !this.#stopped && !this.paused && this.#deps.clock.now() - this.#reservedAt <= LATELY_MS
+  /** Runs are so short that every slot is free again within a moment, and a due run was taken a moment ago. */
+  hasRoomSoon(): boolean {
+    const isQuick = this.#prefetch * (MOMENT_MS / PREFETCH_MS) >= this.#concurrency
+    return isQuick && !this.#stopped && !this.paused && this.#deps.clock.now() - this.#reservedAt <= MOMENT_MS
   }
 
   reserve(): void {
