@@ -3,7 +3,7 @@ import type { LimitedQueues, Shortage } from '../concurrency/limited-queues.ts'
 import { chargeRate, type HeldLimit, lockLimit, queueLimitRef } from '../concurrency/shared-limits.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
-import type { Transaction } from '../store/database.ts'
+import { SILENT_MS, type Transaction } from '../store/database.ts'
 import { countLeased, giveOlderSlots } from './queue-slots.sql.ts'
 
 export interface HoldQueueDeps {
@@ -78,7 +78,7 @@ async function roomOf(
   now: Instant,
 ): Promise<{ allowed: number; shortage: Shortage | null }> {
   if (usedAt > now) return { allowed: 0, shortage: { of: 'lock', until: Math.min(usedAt, now + GATHER_MS) } }
-  if (hasOlder) await giveOlderSlots(tx, queueId)
+  if (hasOlder) await giveOlderSlots(tx, queueId, now - usedAt > SILENT_MS ? 'no more' : 'perhaps more')
   const free =
     maxRunning === null ? wanted : Math.max(0, maxRunning - (await countLeased(tx, queueId, { maxRunning, hasOlder })))
   const full: Shortage | null = free < wanted ? { of: 'slots', until: now + FULL_MS } : null

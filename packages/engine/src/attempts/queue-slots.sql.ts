@@ -39,8 +39,11 @@ export async function countLeased(
   return older + (await count(tx, SLOTS, [queueId, limit.maxRunning]))
 }
 
-/** The transaction holds the limit: leases from before there was one count from now on like all others. */
-export async function giveOlderSlots(tx: Queryable, queueId: number): Promise<void> {
+/**
+ * The transaction holds the limit: leases from before there was one count from now on like all others. There may be more to come as
+ * long as a statement may be under way that does not know of the limit.
+ */
+export async function giveOlderSlots(tx: Queryable, queueId: number, comes: 'no more' | 'perhaps more'): Promise<void> {
   await tx.execute(GIVE_SLOTS, [queueId])
-  if ((await count(tx, OLDER, [queueId])) === 0) await tx.execute(ALL_HAVE_SLOTS, [queueId])
+  if (comes === 'no more' && (await count(tx, OLDER, [queueId])) === 0) await tx.execute(ALL_HAVE_SLOTS, [queueId])
 }

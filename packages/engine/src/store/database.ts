@@ -40,7 +40,7 @@ const SESSION =
  * A database that says nothing for so long counts as gone: its machine, or the cable, may be, and nobody would say so.
  * Hundreds of times what the slowest statement takes. Connections outside of the pool (migrations) have no such limit.
  */
-const SILENT_MS = 10_000
+export const SILENT_MS = 10_000
 
 /** Connections that failed, that an operator ended, or that the database ended because nothing was said for too long. */
 const CONNECTION_LOST = /^(08|57P0[1-5]|25P0[34])/

@@ -155,3 +155,43 @@ test('runs that may be performed at most once, and lease calls of workers, stay 
   node.clock.advance(2_000)
   expect((await lease('d', 4)).runs).toEqual([])
 })
+
+test('a claim that outlasts the wait for a new limit is counted once it is committed', async () => {
+  const t = await setup()
+  const [slow, other] = [await t.startNode(), await t.startNode()]
+  for (const node of [slow, other]) await node.handle('work', 10)
+  await slow.jobs.createMany(payloads('work', 3))
+  const blocker = await t.pool.connect()
+  await blocker.query('select pg_advisory_lock(816)')
+  await t.query(`create function hold() returns trigger language plpgsql as $$ begin
+    perform pg_advisory_xact_lock_shared(816); return new; end $$`)
+  await t.query(
+    'create trigger hold before update on runs for each row when (new.holder is not null) execute function hold()',
+  )
+  const claiming = slow.claim('work')
+  await expect
+    .poll(
+      async () =>
+        (
+          await t.query<{ n: number }>(
+            `select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted and objid = 816`,
+          )
+        )[0]?.n,
+      { interval: 5 },
+    )
+    .toBe(1)
+  await other.limit('work', { maxRunning: 4 })
+  other.clock.advance(3_000)
+  await other.pulse()
+  await other.claim('work')
+  await blocker.query('select pg_advisory_unlock(816)')
+  blocker.release()
+  await claiming
+  await t.query('drop function hold cascade')
+  expect([slow.held.length, await t.leased()]).toEqual([3, 3])
+  await slow.jobs.createMany(payloads('work', 20))
+  other.clock.advance(20)
+  await other.pulse()
+  await other.claim('work')
+  expect(await t.leased()).toBeLessThanOrEqual(4)
+})
