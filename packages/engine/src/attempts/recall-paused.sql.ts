@@ -7,8 +7,9 @@ import { bringForward } from './bring-forward.sql.ts'
 
 const FORGET = statement(
   'forget_pauses',
-  `delete from belfry.pauses p using unnest($1::uuid[], $2::float8[]) as u (id, ended_at)
-   where p.id = u.id and p.ended_at = to_timestamp(u.ended_at / 1000)`,
+  `delete from belfry.pauses p where p.ctid = any (array(
+     select p.ctid from unnest($1::uuid[], $2::float8[]) as u (id, ended_at) cross join lateral (
+       select p.ctid from belfry.pauses p where p.id = u.id and p.ended_at = to_timestamp(u.ended_at / 1000) for update skip locked) p))`,
 )
 
 /** One behind the other, a thousand a second; what is claimed of them is for their pools to say. */

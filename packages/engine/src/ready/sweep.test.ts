@@ -48,3 +48,25 @@ test('only kinds of which any run waits are looked at', async () => {
   await sweep.runOnce()
   expect(looks).toEqual({ blocked: 0, limited: 1 })
 })
+
+test('a kind that cannot be swept keeps the other from nothing', async () => {
+  const clock = new ManualClock(0)
+  let limited = 0
+  const sweep = new Sweep({
+    clock,
+    blocked: { look: () => Promise.reject(new Error('no')) },
+    limited: {
+      look: async () => {
+        limited++
+        return new Map()
+      },
+    },
+  })
+  sweep.own([0])
+  sweep.saw({ hasBlocked: true, hasLimited: true })
+  for (let i = 0; i < 20; i++) {
+    await sweep.runOnce().catch(() => {})
+    clock.advance(1_000)
+  }
+  expect(limited).toBeGreaterThan(0)
+})

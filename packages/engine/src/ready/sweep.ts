@@ -63,10 +63,13 @@ export class Sweep implements Step {
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
-    let waitMs = LONGEST_WAIT_MS
-    for (const { rounds, look, isWanted } of this.#kinds)
-      if (isWanted) waitMs = Math.min(waitMs, (await rounds.next(look)).waitMs)
-    return { waitMs }
+    const wanted = this.#kinds.filter(({ isWanted }) => isWanted)
+    // A kind that fails keeps the other one from nothing.
+    const steps = await Promise.allSettled(wanted.map(({ rounds, look }) => rounds.next(look)))
+    for (const step of steps) if (step.status === 'rejected') throw step.reason
+    return {
+      waitMs: Math.min(LONGEST_WAIT_MS, ...steps.map((step) => (step.status === 'fulfilled' ? step.value.waitMs : 0))),
+    }
   }
 
   get #kinds(): readonly Kind[] {
