@@ -40,7 +40,7 @@ export async function claimWithinLimits(deps: LimitsDeps, wanted: Wanted): Promi
       return limit === wanted.limit ? taken : { ...taken, mayBeMore: true }
     } catch (error) {
       if (!isFault(error) || looked.size === 0) throw error
-      if (looked.size > 1) continue
+      if (looked.size > 1 && limit > 1) continue
       for (const key of looked) faulty.addKey(key, wanted.queueId, error)
       return NOT_KNOWN
     }

@@ -149,3 +149,34 @@ test('those that the claim beside has no room for are found by the next', async 
   await claimTheRest(t)
   expect(t.waiting()).toEqual([10, 20, 30, ...range(1_000, 500)])
 })
+
+test('two claims under way do not count on the same free slots', async () => {
+  const asked: { room: Room; answer: (taken: Taken) => void }[] = []
+  const claimer = new Claimer(
+    {
+      queueId: 1,
+      credit: () => 100,
+      freeSlots: () => 2,
+      wantsMore: () => true,
+      firstWaiting: () => 50,
+      lease: (room) => new Promise((answer) => asked.push({ room, answer })),
+    },
+    { clock: new ManualClock(0), turns: new Turns() },
+  )
+  claimer.hint(5, 1_000)
+  const first = claimer.runOnce()
+  await new Promise((resolve) => setImmediate(resolve))
+  asked[0]?.answer({
+    claimed: [{ turn: 1_000, priority: 5 } as never],
+    mayBeMore: true,
+    reached: new Map([[5, 1_000]]),
+    onceWaits: false,
+    isHeld: false,
+  })
+  await first
+  void claimer.runOnce()
+  await new Promise((resolve) => setImmediate(resolve))
+  claimer.hint(5, 10)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(asked.slice(1).map(({ room }) => room.freeSlots)).toEqual([2, 0])
+})

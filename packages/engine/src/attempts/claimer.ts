@@ -9,6 +9,8 @@ import type { Taken } from './taken.ts'
 /** So many runs of these levels, for whoever the taker leases for. */
 export interface Room {
   kind: Kind
+  /** Slots that are free now, and that no other claim counts on: a run that may be performed at most once gets one of them. */
+  freeSlots: number
   levels: readonly Level[]
   limit: number
 }
@@ -214,7 +216,7 @@ export class Claimer implements Step {
     try {
       const { claimed, mayBeMore } = await this.#leaseUpTo(levels, limit, kind)
       if (mayBeMore) for (const level of levels) this.#hinted.add(level)
-      return claimed.length > 0 || !this.#onceWaits
+      return claimed.length > 0 || kind === 'keyed' || !this.#onceWaits
     } catch (error) {
       for (const level of levels) this.#hinted.add(level)
       this.#overtaking[kind] += overtaking
@@ -225,8 +227,11 @@ export class Claimer implements Step {
   async #leaseUpTo(levels: number[], limit: number, kind: Kind): Promise<Taken> {
     const from = new Map(levels.map((level) => [level, this.#watermarks.get(level) ?? LOWEST_TURN]))
     const asked = [...from].map(([level, watermark]) => ({ priority: level % PRIORITIES, watermark }))
+    const freeSlots = this.#underWay.size === 0 ? this.#taker.freeSlots() : 0
     this.#underWay.add(from)
-    const taken = await this.#taker.lease({ kind, levels: asked, limit }).finally(() => this.#underWay.delete(from))
+    const taken = await this.#taker
+      .lease({ kind, freeSlots, levels: asked, limit })
+      .finally(() => this.#underWay.delete(from))
     const { claimed, mayBeMore, reached, isHeld, onceWaits } = taken
     const firstWaiting = this.#taker.firstWaiting()
     const isAlone = this.#underWay.size === 0

@@ -1,5 +1,5 @@
 import { FAILURE_CLASS, OUTCOME, RUN_STATE } from '../job/states.ts'
-import { fenceArrays } from '../leases/heartbeat.sql.ts'
+import { fenceArrays, IS_OF_FENCE } from '../leases/heartbeat.sql.ts'
 import type { Fence } from '../leases/lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
@@ -13,8 +13,6 @@ import { type Statement, statement } from '../store/statement.ts'
  * the ctid too, which saves one look-up per run and leaves no plan a choice: after a concurrent heartbeat the lock returns a
  * version that the statement's snapshot cannot see, so nothing is changed, and the live finish goes into the next batch.
  */
-const FENCE = `r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
-         and r.attempt = u.attempt and r.holder = u.holder`
 /** Of each attempt: its fence, and when it began and ended. */
 const GIVEN = `unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
        unnest($5::bigint[]) as holder, unnest($6::float8[]) as started_at, unnest($7::float8[]) as finished_at`
@@ -29,7 +27,7 @@ const SUCCEED = statement(
    ), held as (
      select r.ctid, u.started_at, u.finished_at
      from u cross join lateral (
-       select r.ctid from belfry.runs r where ${FENCE} limit 1 for update skip locked) r
+       select r.ctid from belfry.runs r where ${IS_OF_FENCE} limit 1 for update skip locked) r
    ), gone as (
      delete from belfry.runs r using held h where r.ctid = h.ctid returning ${ENDED_LEASE}, h.started_at, h.finished_at
    ), ${recordEnds({ outcome: OUTCOME.succeeded })}
@@ -44,7 +42,7 @@ const ANSWERED = statement(
    ), held as (
      select r.ctid, u.started_at, u.finished_at, u.status_code, u.response
      from u cross join lateral (
-       select r.ctid from belfry.runs r where ${FENCE} limit 1 for update skip locked) r
+       select r.ctid from belfry.runs r where ${IS_OF_FENCE} limit 1 for update skip locked) r
    ), gone as (
      delete from belfry.runs r using held h where r.ctid = h.ctid
      returning ${ENDED_LEASE}, h.started_at, h.finished_at, h.status_code, h.response
@@ -70,7 +68,7 @@ const END = statement(
      select r.ctid, u.started_at, u.finished_at, u.outcome, u.failure_class, u.status_code, u.error, u.response, u.result
      from u cross join lateral (
        select r.ctid from belfry.runs r
-       where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
+       where ${IS_OF_FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), gone as (
      delete from belfry.runs r using held h where r.ctid = h.ctid
      returning ${ENDED_LEASE}, r.failures, r.timeout_ms, r.priority, r.delivery, r.limit_key, h.started_at, h.finished_at, h.outcome, h.failure_class,
@@ -100,7 +98,7 @@ const AGAIN = statement(
        u.counted, u.next_due, u.turn, u.gate_key
      from u cross join lateral (
        select r.ctid, r.due_at, r.leased_at, r.holder from belfry.runs r
-       where ${FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
+       where ${IS_OF_FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), kept as (
      update belfry.runs r set holder = null, leased_at = null, lease_until = null, deadline = null, gate_key = h.gate_key,
        failures = r.failures + case when h.counted then 1 else 0 end,

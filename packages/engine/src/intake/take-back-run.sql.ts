@@ -3,11 +3,11 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-/** Whoever leases it at this moment is waited for; if it then has started, nothing is taken back. */
+/** It waits for a claim that leases the run at this moment; if the run then has started, nothing is taken back. */
 const TAKE_BACK = statement(
   'take_back_run',
   `delete from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.attempt = 0
-     and r.state in (${RUN_STATE.ready}, ${RUN_STATE.waiting}, ${RUN_STATE.blocked}, ${RUN_STATE.limited})
+     and r.state in (${RUN_STATE.ready}, ${RUN_STATE.waiting}, ${RUN_STATE.limited})
    returning r.nominal_at, r.queue_id, r.timeout_ms, r.priority, r.delivery, r.has_dependents`,
 )
 const PUT_TIMER = statement(

@@ -102,7 +102,7 @@ export class Handlers implements DirectLeases {
       freeSlots: () => (limited.isClosed(queueId) || this.#isBehind ? 0 : pool.freeSlots()),
       firstWaiting: () => pool.firstWaiting(),
       wantsMore: () => !limited.isClosed(queueId) && !this.#isBehind && pool.wantsMore(),
-      lease: (room) => this.#lease(queueId, pool.freeSlots(), room),
+      lease: (room) => this.#lease(queueId, room),
     }
     const claimer = new Claimer(taker, this.#deps)
     const loop = new Loop(`claimer of queue ${queueId}`, claimer, this.#deps)
@@ -153,7 +153,7 @@ export class Handlers implements DirectLeases {
       pool.reserve()
       return 'leased'
     }
-    const isSoon = this.#deps.finisher.isWriting && pool.hadRoomLately()
+    const isSoon = this.#deps.finisher.isWriting && pool.hasRoomSoon()
     return isSoon && this.#deps.clock.now() - dueAt < MAX_HOLD_MS ? 'hold' : 'ready'
   }
 
@@ -183,7 +183,7 @@ export class Handlers implements DirectLeases {
   }
 
   /** Leases ready runs to this node under one holder, and takes them in order of turn. */
-  async #lease(queueId: number, freePlaces: number, room: Room): Promise<Taken> {
+  async #lease(queueId: number, { freeSlots: freePlaces, ...room }: Room): Promise<Taken> {
     const { clock, random, leaseMs, stopping } = this.#deps
     const now = clock.now()
     const holder = newHolder(random)

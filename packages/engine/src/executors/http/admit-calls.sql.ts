@@ -2,7 +2,7 @@ import { gcra } from '../../concurrency/gcra.ts'
 import { chargeRate, type LimitRef, lockLimit, openLimit } from '../../concurrency/shared-limits.sql.ts'
 import { timesInLine } from '../../concurrency/times-in-line.ts'
 import { RUN_STATE } from '../../job/states.ts'
-import { fenceArrays } from '../../leases/heartbeat.sql.ts'
+import { fenceArrays, IS_OF_FENCE } from '../../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, runKey } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { Database, Queryable, Transaction } from '../../store/database.ts'
@@ -17,9 +17,7 @@ const ADMIT = statement(
    ), held as (
      select r.ctid from u cross join lateral (
        select r.ctid from belfry.runs r
-       where r.shard = u.shard and r.job_id = u.job_id and r.nominal_at = to_timestamp(u.nominal_at / 1000)
-         and r.attempt = u.attempt and r.holder = u.holder
-       limit 1 for update skip locked) r
+       where ${IS_OF_FENCE} limit 1 for update skip locked) r
    )
    update belfry.runs r set gate_key = $6 from held h where r.ctid = h.ctid
    returning r.job_id, r.nominal_at`,

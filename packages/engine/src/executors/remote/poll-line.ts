@@ -206,11 +206,11 @@ export class PollLine implements Taker, Step {
   }
 
   /** Which call gets the first run, the second, and so on: their free slots first, then what waits at their workers. */
-  #placesFor({ kind, limit }: Room): { places: Poll[]; freePlaces: number } {
+  #placesFor({ kind, freeSlots, limit }: Room): { places: Poll[]; freePlaces: number } {
     const places = inTurns(this.#idle, (poll) => poll.free, limit)
     const freePlaces = places.length
     if (kind === 'plain') places.push(...inTurns(this.#idle, (poll) => poll.prefetch, limit - freePlaces))
-    return { places, freePlaces }
+    return { places, freePlaces: Math.min(freePlaces, freeSlots) }
   }
 
   async #give(leases: readonly Lease[]): Promise<void> {
