@@ -23,6 +23,7 @@ const MAX_PREFETCH = 4_000
 const RATE_WINDOW_MS = 100
 /** So long a due run may wait for a slot instead of going through the ready runs. */
 const MOMENT_MS = 200
+const SMOOTHING = 16
 /** A claim that is worth its statement. */
 const WORTH_CLAIMING = 120
 /** One slot in so many is kept for those who overtake, while such come: otherwise they wait for the end of a run each time. */
@@ -42,6 +43,8 @@ export class HandlerPool {
   #backlog = new WaitingLine<Lease>()
   #reserved = 0
   #prefetch = 0
+  /** How long runs take of late, on average. */
+  #usualMs = 0
   #endedInWindow = 0
   #windowStart: Instant
   #stopped = false
@@ -88,10 +91,10 @@ export class HandlerPool {
     return credit > 0 && (this.waiting === 0 || credit >= Math.max(most / 4, Math.min(WORTH_CLAIMING, most / 2)))
   }
 
-  /** Runs are so short that every slot is free again within a moment, and a due run was taken a moment ago. */
+  /** Runs are short, and a due run was taken a moment ago. */
   hasRoomSoon(): boolean {
-    const isQuick = this.#prefetch * (MOMENT_MS / PREFETCH_MS) >= this.#concurrency
-    return isQuick && !this.#stopped && !this.paused && this.#deps.clock.now() - this.#reservedAt <= MOMENT_MS
+    if (this.#stopped || this.paused || this.#usualMs > MOMENT_MS) return false
+    return this.#deps.clock.now() - this.#reservedAt <= MOMENT_MS
   }
 
   reserve(): void {
@@ -199,6 +202,7 @@ export class HandlerPool {
   }
 
   #end(run: ActiveRun, end: End): void {
+    this.#usualMs += (this.#deps.clock.now() - run.startedAt - this.#usualMs) / SMOOTHING
     this.#measure()
     const wasActive = this.#active.delete(run)
     if (!run.over) this.#deps.onEnd(run, end)

@@ -17,8 +17,8 @@ export interface Answer {
 
 const ANSWER_MS = 5_000
 const MOST_ODD = 20
-/** Answers that a caller has to expect: done, no such job any more, not in this state, come again later. */
-const EXPECTED = [200, 201, 202, 204, 404, 409, 412, 429, 503]
+/** Answers that a caller has to expect: done, no such job any more, it came while the node was stopped, not in this state, come again later. */
+const EXPECTED = [200, 201, 202, 204, 404, 408, 409, 412, 429, 503]
 
 /** Calls one of the nodes, by chance, and writes down what was said of which job. */
 export class Api {
