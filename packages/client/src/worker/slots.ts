@@ -88,7 +88,9 @@ export class Slots implements RunHome {
     if (this.#stopped) return 0
     const ahead = this.isHoldingBack ? 0 : this.#prefetch.room
     const room = (concurrency - this.#calls) * size + ahead
-    return Math.max(0, room - this.waiting - this.#reserved)
+    // A slot that is free can always be asked for. Open calls that lease ahead may have asked for all of the room, and some runs never
+    // come by them.
+    return Math.max(this.freeSlots(), room - this.waiting - this.#reserved)
   }
 
   /** Enough room for a call that is worth making. */
