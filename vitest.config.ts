@@ -12,6 +12,7 @@ const LONGEST = [
   'engine/test/faults/outage.test.ts',
   'engine/test/years/year.test.ts',
   'engine/test/chaos/chaos.test.ts',
+  'engine/test/chaos/late-changes.test.ts',
   'engine/test/years/edits.test.ts',
   'cli/test/killed-processes.test.ts',
   'client/test/chaos.test.ts',
