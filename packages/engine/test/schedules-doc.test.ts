@@ -146,7 +146,7 @@ test('the table of catch-up is what promotion decides', () => {
     const asked = policy === 'left out' ? {} : (JSON.parse(policy.replaceAll('`', '')) as Record<string, never>)
     const catchUp = { policy: 'latest' as const, windowMs: clockMs('PT1H'), max: 1_000, ...asked }
     const undecided = { nominalAt: at('10:15'), delayMs: 0, decidedUntil: null, remainingRuns: null }
-    const decision = decide(undecided, schedule, catchUp, at('11:50'))
+    const decision = decide(undecided, schedule, catchUp, { at: at('11:50'), maxRuns: 100 })
     const clock = (instant: number) => new Date(instant).toISOString().slice(11, 16)
     const { from, to } = decision.skips[0] ?? { from: 0, to: 0 }
     expect(decision.runs.map(clock).join(', ') || 'none; the next is 12:00').toBe(runs)

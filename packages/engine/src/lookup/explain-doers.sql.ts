@@ -8,14 +8,23 @@ import type { Doer } from './explanation.ts'
 /** Who canceled a run is written in its own transaction; a queue is purged in several, each with its row. */
 const NEAR = `c.changed_at >= to_timestamp((u.at - 1000) / 1000) and c.changed_at <= to_timestamp((u.at + 1000) / 1000)`
 
+/** Times are decided together when they are late: the run of a newer one has its due time from the same decision. */
+const DECIDED_WITH = (run: 'r' | 'a'): string =>
+  `${run}.nominal_at > to_timestamp(u.at / 1000) and ${run}.nominal_at <= to_timestamp(u.decided_at / 1000)
+         and ${run}.due_at = to_timestamp(u.decided_at / 1000)`
+
 /**
- * The run that was alive when one of the same job was skipped: of those for an earlier time the last one that is still
- * there, or that ended later than the decision.
+ * Why a time was skipped for another run: the newest of the times that were decided with it became one, or else one was
+ * alive. That is of those for an earlier time the last one that is still there, or that ended later than the decision.
  */
 const ALIVE_THEN = statement(
   'explain_overlaps',
   `select u.at, alive.nominal_at from unnest($3::float8[], $4::float8[]) as u (at, decided_at) cross join lateral (
      select x.nominal_at from (
+       (select r.nominal_at from belfry.runs r where r.shard = $1 and r.job_id = $2 and ${DECIDED_WITH('r')} order by r.nominal_at limit 1)
+       union all
+       (select a.nominal_at from belfry.attempts a where a.shard = $1 and a.job_id = $2 and ${DECIDED_WITH('a')} order by a.nominal_at limit 1)
+       union all
        (select r.nominal_at from belfry.runs r where r.shard = $1 and r.job_id = $2 and r.nominal_at < to_timestamp(u.at / 1000)
         order by r.nominal_at desc limit 1)
        union all
@@ -54,7 +63,7 @@ export interface Overlapped {
   decidedAt: Instant
 }
 
-/** By the skipped time, the nominal time of the run that was in its way. */
+/** By the skipped time, the nominal time of the run that was in its way, or that was made in its place. */
 export async function overlappedWith(
   db: Queryable,
   { shard, jobId }: { shard: number; jobId: string },

@@ -16,6 +16,8 @@ type Unsaid = Omit<Explanation, 'sentence'> & {
   originLimit: Limits | null
   /** It is the rate of that limit which put the run aside. */
   isRateUsedUp: boolean
+  /** It was decided together with a newer time, which runs in its place. */
+  isOvertaken: boolean
   /** Its attempts, oldest first. */
   ended: readonly EndedAttempt[]
   /** The job that it waits for. */
@@ -177,9 +179,11 @@ function jobsOf(waits: WaitsFor | null, parent: ExplainedParent | null): string 
   return first ? `${count} jobs, one of them ${first.jobId}${paused}` : 'other jobs'
 }
 
-function skipped({ reason, skip, by, run, ended }: Unsaid, time: Time): string {
+function skipped({ reason, skip, by, run, ended, isOvertaken }: Unsaid, time: Time): string {
   switch (reason) {
     case 'overlap':
+      if (isOvertaken)
+        return `it was late, and of the times that had come by ${time(skip?.decidedAt ?? null)} the newest ran, ${skip?.overlappedWith}`
       return `the run ${skip?.overlappedWith ?? 'before it'} was still alive`
     case 'paused':
       return skip?.decidedAt === null

@@ -76,6 +76,7 @@ export async function explanationsOf(
     const reason = isFreed ? 'snoozed' : readyReasonOf(judged, waits)
     return explanationOf(jobId, { ...judged, by, reason }, waits, {
       overlapped: overlappedRun,
+      isOvertaken: overlap !== undefined && overlap > judged.at,
       dayName: days.get(judged.at) ?? null,
       origin,
       originLimit,
@@ -217,6 +218,7 @@ function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, cir
 
 interface LookedUp {
   overlapped: string | null
+  isOvertaken: boolean
   dayName: string | null
   origin: string | null
   originLimit: Limits | null

@@ -102,6 +102,25 @@ test('a run under way is running, and a time that meets it is skipped with its n
   expect(await t.explain(jobId, '2026-01-05T09:00:00Z')).toMatchObject(overlapped)
 })
 
+test('of times that were late together the newest runs, and the others say so', async () => {
+  const t = await setup()
+  await t.kit.handle('mail', () => {})
+  const { jobId } = await t.jobs.create({ queue: 'mail', every: '10s', startAt: new Date(START), payload: 1 })
+  await t.kit.settle()
+  t.outage(35_000)
+  await t.kit.pulse()
+  await t.kit.settle()
+  const newest = runIdOf(jobId, START + 30_000)
+  for (const seconds of [10, 20])
+    expect(await t.explain(jobId, `2026-01-05T08:00:${seconds}Z`)).toMatchObject({
+      verdict: 'skipped',
+      reason: 'overlap',
+      skip: { overlappedWith: newest, decidedAt: new Date(START + 35_000), count: 2 },
+      sentence: `2026-01-05 08:00:${seconds} UTC was skipped: it was late, and of the times that had come by 2026-01-05 08:00:35 UTC the newest ran, ${newest}.`,
+    })
+  expect(await t.explain(jobId, '2026-01-05T08:00:30Z')).toMatchObject({ verdict: 'ran', run: { id: newest } })
+})
+
 test('a ready run tells how many are before it and when its turn comes, if that can be known', async () => {
   const t = await setup()
   const jobs = await t.jobs.createMany([1, 2, 3].map((n) => ({ queue: 'mail', payload: n })))

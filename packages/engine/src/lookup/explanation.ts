@@ -81,7 +81,7 @@ export interface ExplainedSkip {
   count: number | null
   /** Null: nothing is decided while the job is paused. */
   decidedAt: Date | null
-  /** The run that was alive. */
+  /** The run that was alive, or the one of a newer time that was decided together with this one. */
   overlappedWith: string | null
 }
 

@@ -42,15 +42,15 @@ export interface Decided {
   timer: LockedTimer | null
 }
 
-/** A decision yields after some runs or skips; so many of them at most in one transaction. */
-const MAX_DECISIONS = 20
-/** Whoever changes a job decides all of them: one for each second of the last minute, and what catch-up makes of the rest. */
-const MAX_DECISIONS_BEFORE_CHANGE = 200
+/** Nominal times that become runs in one promotion, so that no job keeps the others waiting; the next one follows at once. */
+const MAX_RUNS = 100
+/** A transaction that changes a job decides all that came before. */
+const MAX_RUNS_BEFORE_CHANGE = 20_000
 
 /**
- * Decides every nominal time of a recurring job up to `now`, in a transaction that holds the job's timer: for jobs whose
- * compare-and-set keeps failing, for catch-up and last runs, for those that meet a live run, and before anything changes
- * the job. Whoever changes the job decides up to the nominal time; promotion only what is due.
+ * Decides every nominal time of a recurring job up to `now`, in a transaction that holds the job's timer: for jobs of
+ * which several times have come, whose compare-and-set keeps failing, for catch-up and last runs, for those that meet a live
+ * run, and before anything changes the job. Whoever changes the job decides up to the nominal time; promotion only what is due.
  */
 export async function decideJob(
   tx: Queryable,
@@ -65,14 +65,16 @@ export async function decideJob(
   const times: Instant[] = []
   const skips: SkipRange[] = []
   const fresh = new Set<Instant>()
-  const rounds = upTo === 'due' ? MAX_DECISIONS : MAX_DECISIONS_BEFORE_CHANGE
-  for (let round = 0; round < rounds && timer.nominalAt !== null; round++) {
+  const maxRuns = upTo === 'due' ? MAX_RUNS : MAX_RUNS_BEFORE_CHANGE
+  while (timer.nominalAt !== null && times.length < maxRuns) {
     const nominalAt: Instant = timer.nominalAt
     // A jittered nominal time belongs to the definition under which it came, though it is due a little later.
     const delayMs = upTo === 'due' ? dueOf(nominalAt, timer.jitterMs, known.schedule) - nominalAt : 0
     if (nominalAt + delayMs > now) break
     const undecided = { nominalAt, delayMs, decidedUntil: timer.decidedUntil, remainingRuns: timer.remainingRuns }
-    const decision = decide(undecided, known.schedule, known.catchUp, now)
+    const decision = decide(undecided, known.schedule, known.catchUp, {
+      ...{ at: now, maxRuns: maxRuns - times.length },
+    })
     times.push(...decision.runs)
     skips.push(...decision.skips)
     for (const at of decision.runs) if (now - at - delayMs < FRESH_MS) fresh.add(at)

@@ -5,8 +5,6 @@ import type { Schedule } from '../schedule/schedule.ts'
 
 /** A nominal time that is less than this late is simply run; catch-up is for what comes after downtime. */
 export const FRESH_MS = 60_000
-/** `all` yields after so many, so that one job cannot fill a promotion. */
-const MAX_RUNS_PER_DECISION = 100
 /** A skip range longer than this is not counted out. */
 const MAX_COUNTED = 10_000
 
@@ -36,8 +34,16 @@ export interface Undecided {
   remainingRuns: number | null
 }
 
-/** Decides every nominal time that promotion may decide in one go: which run, which are skipped and why, what comes next. */
-export function decide(job: Undecided, schedule: Schedule, catchUp: CatchUp, at: Instant): Decision {
+/**
+ * Decides the next nominal times that share one fate: which run, at most `maxRuns`, which are skipped and why, what comes
+ * next. Whoever asks asks again until what comes next is not due.
+ */
+export function decide(
+  job: Undecided,
+  schedule: Schedule,
+  catchUp: CatchUp,
+  { at, maxRuns }: { at: Instant; maxRuns: number },
+): Decision {
   const now = at - job.delayMs
   const none: Decision = {
     runs: [],
@@ -58,7 +64,7 @@ export function decide(job: Undecided, schedule: Schedule, catchUp: CatchUp, at:
   if (kept === null) return skip(none, firstFresh, lateUntil, schedule)
   const afterSkip = kept > job.nominalAt ? skip(none, kept, kept - 1, schedule) : none
   const runs = [kept]
-  while (catchUp.policy === 'all' && runs.length < MAX_RUNS_PER_DECISION) {
+  while (catchUp.policy === 'all' && runs.length < maxRuns) {
     const next = schedule.next(runs.at(-1) as Instant)
     if (next === null || next > lateUntil) break
     runs.push(next)

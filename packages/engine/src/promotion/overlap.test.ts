@@ -19,7 +19,7 @@ function shown(policy: Overlap, times: number[], alive: Alive): string {
 test.each<[Overlap, string, string, string, string]>([
   // nothing alive, a backfill, a run, a run and one that waits
   ['allow', 'rrrr', 'rrrr', 'rrrr', 'rrrr'],
-  ['skip', 'rooo', 'booo', 'oooo', 'oooo'],
+  ['skip', 'ooor', 'ooob', 'oooo', 'oooo'],
   ['buffer_one', 'rboo', 'booo', 'booo', 'oooo'],
   ['buffer_latest', 'rssb', 'sssb', 'sssb', 'sssb S'],
   ['buffer_all', 'rbbb', 'bbbb', 'bbbb', 'bbbb'],

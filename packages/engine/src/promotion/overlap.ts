@@ -29,8 +29,9 @@ export interface Fate {
 const NOTHING: Fate = { ready: [], blocked: [], skips: [], supersedes: false, cancels: false }
 
 /**
- * What becomes of nominal times that are due, oldest first, as if each came while all that was made before it is still alive.
- * A backfill alone makes nobody skip: the first scheduled time that meets it runs next.
+ * What becomes of nominal times that are due together, oldest first, as if each came while all that was made before it is
+ * still alive. But under `skip` they are no overlap of each other: the newest of them runs. A backfill alone makes no
+ * scheduled time skip: the newest that meets it runs next.
  */
 export function fateOf(policy: number, times: readonly Instant[], alive: Alive): Fate {
   const [first] = times
@@ -41,13 +42,14 @@ export function fateOf(policy: number, times: readonly Instant[], alive: Alive):
     if (!alive.any) return { ...fate, ready: fate.blocked, blocked: [] }
     return { ...fate, cancels: alive.others }
   }
+  if (policy === OVERLAP.skip) {
+    if (alive.others) return { ...NOTHING, skips: rangeOf('overlap', times) }
+    const newest = times.slice(-1)
+    return { ...NOTHING, [alive.any ? 'blocked' : 'ready']: newest, skips: rangeOf('overlap', times.slice(0, -1)) }
+  }
   if (!alive.any) {
     const { blocked, skips } = buffer(policy, times.slice(1), 0)
     return { ...NOTHING, ready: [first], blocked, skips }
-  }
-  if (policy === OVERLAP.skip) {
-    const blocked = alive.others ? [] : [first]
-    return { ...NOTHING, blocked, skips: rangeOf('overlap', times.slice(blocked.length)) }
   }
   return buffer(policy, times, alive.waiting)
 }
@@ -55,7 +57,7 @@ export function fateOf(policy: number, times: readonly Instant[], alive: Alive):
 /** Those of the times that wait, while so many wait already. */
 function buffer(policy: number, times: readonly Instant[], waiting: number): Fate {
   if (policy === OVERLAP.buffer_latest) return { ...newestOf(times), supersedes: waiting > 0 && times.length > 0 }
-  const room = (policy === OVERLAP.buffer_all ? MAX_WAITING : policy === OVERLAP.buffer_one ? 1 : 0) - waiting
+  const room = (policy === OVERLAP.buffer_all ? MAX_WAITING : 1) - waiting
   const blocked = times.slice(0, Math.max(0, room))
   return { ...NOTHING, blocked, skips: rangeOf('overlap', times.slice(blocked.length)) }
 }

@@ -60,8 +60,8 @@ interface Planned extends RecurringPromotion {
 
 /**
  * Carries due timers on: each becomes a run, and the timer its next time, in one statement per batch. What does not fit the
- * plain case (catch-up, a last run, a job that nobody has planned, a live run that it meets, a compare-and-set that failed
- * twice) is decided alone, in a transaction that holds the timer.
+ * plain case (several times that have come, a last run, a job that nobody has planned, a live run that it meets, a
+ * compare-and-set that failed twice) is decided alone, in a transaction that holds the timer.
  */
 export class Promoter implements Step {
   readonly #deps: PromoterDeps
@@ -112,14 +112,17 @@ export class Promoter implements Step {
   async runAlone(): Promise<{ waitMs: number }> {
     const taken = [...this.#alone.values()].slice(0, ALONE_BATCH)
     if (taken.length === 0) return { waitMs: LONGEST_WAIT_MS }
+    const { reader } = this.#deps
     const left = [...taken]
     const lane = async () => {
       for (let timer = left.shift(); timer; timer = left.shift()) {
         await this.#deps.alone.promote(timer.shard, timer.jobId)
         this.#conflicts.delete(timer.jobId)
+        // At once: what is left of it is due again before the others of this step are decided.
+        this.#alone.delete(timer.jobId)
+        reader.done([timer])
       }
     }
-    const { reader } = this.#deps
     try {
       await Promise.all(Array.from({ length: ALONE_LANES }, lane))
     } catch (error) {
@@ -188,7 +191,9 @@ export class Promoter implements Step {
     const known = this.#deps.schedules.get(timer.scheduleId)
     const next = known?.schedule.next(timer.nominalAt) ?? null
     if (!known || next === null) return null
-    return { nominalAt: next, dueAt: Math.max(now, dueOf(next, timer.jitterMs, known.schedule)) }
+    const dueAt = dueOf(next, timer.jitterMs, known.schedule)
+    // All times that have come are decided together.
+    return dueAt > now ? { nominalAt: next, dueAt } : null
   }
 
   /** Sends one batch and hands on what was born; only what the statement returned, never what was sent. Answers what takes more thought. */

@@ -33,7 +33,7 @@ test.each<[Overlap, string[], unknown[]]>([
 
 test.each<[Overlap, number[]]>([
   ['allow', [20, 30, 40, 50]],
-  ['skip', [20]],
+  ['skip', [50]],
   ['buffer_one', [20, 30]],
   ['buffer_latest', [20, 50]],
   ['buffer_all', [20, 30, 40, 50]],

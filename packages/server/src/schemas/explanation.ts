@@ -97,7 +97,7 @@ const skip = Type.Object(
     to: instant('The first instant after it.'),
     count: nullable(Type.Integer({ description: 'How many nominal times; null: not counted out.' })),
     decidedAt: maybe('When that was decided; null: not while the job is paused.'),
-    overlappedWith: maybeText('The run that was alive.'),
+    overlappedWith: maybeText('The run that was alive, or the one of a newer time that was late with this one.'),
   },
   { description: 'What was skipped, if it was.' },
 )
