@@ -273,7 +273,8 @@ export class JobChanges {
         if (payloadJson !== null) mustTakePayload(JSON.parse(job.definitionJson))
         const known = at.scheduleId === null ? null : await this.#scheduleOf(at)
         let nominalAt = Math.max(now, (at.lastTriggerAt ?? 0) + 1)
-        while (known && known.schedule.next(nominalAt - 1) === nominalAt) nominalAt++
+        const isScheduled = (time: Instant) => (known ? known.schedule.next(time - 1) : at.nominalAt) === time
+        while (isScheduled(nominalAt)) nominalAt++
         if (isChain(job)) nominalAt = await timeBesideChain(tx, job, nominalAt)
         const policy = overlap === null ? at.overlap : OVERLAP[overlap]
         const met = await meetLive(tx, at, policy, [nominalAt], { now, graceMs: this.#deps.cancelGraceMs })

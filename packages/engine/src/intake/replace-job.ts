@@ -19,8 +19,9 @@ export interface ReplaceDeps extends DecideDeps, ReplanUpdatedDeps {}
 
 /**
  * Makes a job that has not started what another was to be: its definition, payload and time, under the id that it has. A one-off
- * that waits to be started becomes a timer again; the time that it was meant for is a skip then. A recurring job is changed
- * as by an update: what was due has been decided under the old definition. `moved`: it has started meanwhile, or is over.
+ * that waits to be started becomes a timer again; the time that it was meant for, come or not, is a skip then. Runs that were
+ * triggered stay. A recurring job is changed as by an update: what was due has been decided under the old definition.
+ * `moved`: it has started meanwhile, or is over.
  */
 export async function replaceJob(
   tx: Queryable,
@@ -58,7 +59,8 @@ async function replace(
   if (timer === null) return 'moved'
   const next: JobRow = { ...job, version: job.version + 1, definitionJson }
   await writeJob(tx, next, now)
-  if (!job.oneOff) await raiseVersionOfRuns(tx, next)
+  // Of a one-off those that were triggered: they stay, and perform what it is now.
+  await raiseVersionOfRuns(tx, next)
   const planned = await replanUpdated(tx, deps, {
     job,
     understood,
@@ -75,6 +77,7 @@ async function replace(
     },
   })
   await writeTimer(tx, planned)
+  if (job.oneOff) await skipFormerTime(tx, job, { before: timer.nominalAt, after: planned.nominalAt, now })
   await movePayloadUse(tx, job, definition, Number.isFinite(planned.dueAt) ? planned.dueAt : now)
   const after = JSON.parse(definitionJson) as Definition
   await recordChange(tx, {
@@ -89,14 +92,19 @@ async function replace(
 async function planAnew(tx: Queryable, job: JobRow, now: Instant): Promise<LockedTimer | null> {
   const taken = job.oneOff ? await takeBackRun(tx, job) : null
   if (taken === null) return null
-  await putSkips(
-    tx,
-    { ...job, jobVersion: job.version },
-    [{ from: taken.nominalAt, to: taken.nominalAt + 1, reason: 'superseded', count: 1 }],
-    now,
-  )
   await putTimerAnew(tx, job, taken, now)
   return lockTimer(tx, job.shard, job.jobId)
+}
+
+/** The time that a one-off was meant for, which may still have been ahead, does not vanish. */
+async function skipFormerTime(
+  tx: Queryable,
+  job: JobRow,
+  { before, after, now }: { before: Instant | null; after: Instant | null; now: Instant },
+): Promise<void> {
+  if (before === null || before === after) return
+  const skip = { from: before, to: before + 1, reason: 'superseded' as const, count: 1 }
+  await putSkips(tx, { ...job, jobVersion: job.version }, [skip], now)
 }
 
 function whyNot(job: JobRow, before: Definition, after: Definition, kind: 'recurring' | 'one-off'): string | null {

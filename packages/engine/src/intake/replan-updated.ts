@@ -39,7 +39,9 @@ export async function replanUpdated(
   if (when.kind !== 'recurring') {
     if (timer.scheduleId !== null)
       throw new BelfryError('invalid_job', 'a recurring job cannot become a one-off: cancel it and create anew')
-    const at = when.kind === 'now' ? now : when.at
+    const asked = when.kind === 'now' ? now : when.at
+    // A run that was triggered may have that nominal time.
+    const at = asked === timer.lastTriggerAt ? asked + 1 : asked
     return { ...timer, nominalAt: at, dueAt: isPaused ? NEVER_DUE : Math.max(now, at) }
   }
   if (timer.scheduleId === null)

@@ -104,7 +104,7 @@ test('a time that waited behind a run was superseded by a later one, which is na
     verdict: 'skipped',
     reason: 'superseded',
     sentence:
-      '2026-01-05 09:00 UTC was skipped: a later time took its place before it could start: 2026-01-05 10:00 UTC came meanwhile, and overlap is buffer_latest.',
+      '2026-01-05 09:00 UTC was skipped: another time took its place before it could start: 2026-01-05 10:00 UTC came meanwhile, and overlap is buffer_latest.',
   })
   finish()
 })

@@ -196,7 +196,7 @@ function skipped({ reason, skip, by, run, ended, isOvertaken }: Unsaid, time: Ti
     case 'on_limit':
       return `${run?.error ?? 'all slots of its key were taken'}, and onLimit is skip`
     case 'superseded':
-      return `a later time took its place before it could start${whatCame(ended, time)}`
+      return `another time took its place before it could start${whatCame(ended, time)}`
     case 'dependency':
       return run?.error ? shortened(run.error) : 'a job that it follows did not end as it waits for'
     case 'canceled':
