@@ -2,7 +2,7 @@ import { hasKey, PRIORITIES } from '../job/level.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
-import { isConnectionLost } from '../store/database.ts'
+import { isOutage } from '../store/database-errors.ts'
 import type { Kind, Level } from './pick.ts'
 import type { Taken } from './taken.ts'
 
@@ -131,7 +131,7 @@ export class Claimer implements Step {
         done[kind] = kind === 'plain' ? await this.#claimPlain(share) : await this.#claimKeyed(share)
       } catch (error) {
         // One kind that cannot be claimed stops no other.
-        if (isConnectionLost(error)) throw error
+        if (isOutage(error)) throw error
         failure ??= { error }
       }
     }

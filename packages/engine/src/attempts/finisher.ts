@@ -1,11 +1,13 @@
 import type { LimitedQueues } from '../concurrency/limited-queues.ts'
+import { BelfryError } from '../errors.ts'
 import { liveAmong } from '../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, runKey } from '../leases/lease.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import { isConnectionLost, isPartitionMissing, type Queryable, UnknownOutcome } from '../store/database.ts'
+import type { Queryable } from '../store/database.ts'
+import { isContention, isOutage, isPartitionMissing } from '../store/database-errors.ts'
 import {
   type Answered,
   type Ended,
@@ -19,12 +21,25 @@ import {
   lookAtAttempts,
   type Succeeded,
 } from './finish.sql.ts'
+import { withoutWhatItLeft } from './unwritable.ts'
 
 export type FinishOutcome = 'ok' | 'lease_lost'
 
 interface Pending {
   finish: Finish
   settle: (outcome: FinishOutcome) => void
+  /** How the database refused it when it was sent alone; null: it was not. */
+  refused: Refused | null
+}
+
+interface Refused {
+  tries: number
+  /** Of these tries, the first one and those before which another end passed since the last. */
+  counted: number
+  /** How many ends had passed by then. */
+  passed: number
+  /** What stands here in its place says less, and is refused too. */
+  isLess: boolean
 }
 
 const RETRY_PAUSE_MS = 200
@@ -32,6 +47,9 @@ const RETRY_PAUSE_MS = 200
 const MAX_BEHIND = 50_000
 /** A row that somebody holds is passed over; it is tried again soon, not in a spin. */
 const LOCKED_PAUSE_MS = 20
+/** An end that is refused alone so often, while others pass, is itself what the database refuses. */
+const MAX_REFUSED = 3
+const LONGEST_PAUSE_MS = 5_000
 
 export interface FinisherDeps {
   db: Queryable
@@ -45,13 +63,17 @@ export interface FinisherDeps {
 /**
  * Ends attempts in batches. An attempt is settled only by what the database says: `ok` after the commit that contains its
  * end, `lease_lost` when its fence is not the live lease and history does not know it either. While the database is away
- * the batch waits and is sent again; that is harmless, since a fence works once.
+ * the batch waits and is sent again; that is harmless, since a fence works once. Of a batch that is refused for another reason each
+ * half is sent, down to the ends that are to blame. While all are refused, none is.
  */
 export class Finisher {
   readonly #deps: FinisherDeps
   readonly #lanes: Lanes<Pending>
-  /** Ends whose rows somebody holds: they come back after a pause, and no lane waits for them. */
+  /** Ends whose rows another transaction holds, and refused ones: they come back after a pause, and no lane waits for them. */
   readonly #aside = new Set<Promise<void>>()
+  #putAside = 0
+  /** Ends that have passed. */
+  #passed = 0
   #abandoned = false
 
   constructor(deps: FinisherDeps, options: { lanes: number; maxBatch: number }) {
@@ -60,7 +82,7 @@ export class Finisher {
   }
 
   finish(finish: Finish, settle: (outcome: FinishOutcome) => void): void {
-    this.#lanes.push({ finish, settle })
+    this.#lanes.push({ finish, settle, refused: null })
   }
 
   finished(finish: Finish): Promise<FinishOutcome> {
@@ -76,7 +98,13 @@ export class Finisher {
 
   /** More has ended than can be written: whoever begins runs waits until there is less. */
   get isBehind(): boolean {
-    return this.#lanes.pending > MAX_BEHIND
+    return this.#lanes.pending + this.#putAside > MAX_BEHIND
+  }
+
+  /** For those who bring ends from elsewhere: they keep theirs, and bring them again. */
+  mustNotBeBehind(): void {
+    if (this.isBehind)
+      throw new BelfryError('database_unavailable', 'more has ended than the database takes: send it again')
   }
 
   /** Ends of this node are on their way to the database. */
@@ -103,11 +131,11 @@ export class Finisher {
     for (;;) {
       try {
         const locked = await this.#once(left)
-        if (locked.length > 0 && !this.#abandoned) this.#putAside(locked)
+        if (locked.length > 0 && !this.#abandoned) this.#comesBack(locked, LOCKED_PAUSE_MS)
         return
       } catch (error) {
         if (this.#abandoned) return
-        if (error instanceof UnknownOutcome || isConnectionLost(error)) {
+        if (isOutage(error) || isContention(error)) {
           await pause(RETRY_PAUSE_MS)
         } else if (isPartitionMissing(error)) {
           await this.#deps.ensurePartitions().catch(() => pause(RETRY_PAUSE_MS))
@@ -116,29 +144,58 @@ export class Finisher {
           await this.#settle(left.slice(0, middle))
           left = left.slice(middle)
         } else {
-          this.#deps.logger.error('an attempt cannot be finished; its lease will expire', {
-            error,
-            fence: left[0]?.finish.fence,
-          })
-          left[0]?.settle('lease_lost')
+          this.#refused(left[0] as Pending, error)
           return
         }
       }
     }
   }
 
-  #putAside(locked: readonly Pending[]): void {
-    const aside = pause(LOCKED_PAUSE_MS).then(() => {
+  #comesBack(batch: readonly Pending[], afterMs: number): void {
+    this.#putAside += batch.length
+    const aside = pause(afterMs).then(() => {
       this.#aside.delete(aside)
-      for (const pending of locked) this.#lanes.push(pending)
+      this.#putAside -= batch.length
+      for (const pending of batch) this.#lanes.push(pending)
     })
     this.#aside.add(aside)
+  }
+
+  /** One end alone was refused, and not because the database is away. */
+  #refused({ finish, settle, refused: before }: Pending, error: unknown): void {
+    const { logger } = this.#deps
+    const { tries, counted, passed, isLess } = before ?? NEVER_REFUSED
+    const refused = {
+      tries: tries + 1,
+      counted: this.#passed > passed ? counted + 1 : counted,
+      passed: this.#passed,
+      isLess,
+    }
+    if (refused.tries === MAX_REFUSED && !isLess)
+      logger.error('the end of an attempt cannot be written', { error, fence: finish.fence })
+    // The reaper's are not kept: it finds the lease again.
+    if (refused.counted < MAX_REFUSED && !(finish.leaseUntil !== undefined && refused.tries >= MAX_REFUSED)) {
+      this.#comesBack([{ finish, settle, refused }], Math.min(RETRY_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS))
+    } else if (isLess) {
+      // Not even that it failed: its lease expires.
+      settle('lease_lost')
+    } else {
+      const less = withoutWhatItLeft(finish, error)
+      const isAsSaid = 'outcome' in finish && finish.outcome === less.outcome
+      this.#lanes.push({
+        finish: less,
+        // Whoever said that it succeeded hears that this was not taken.
+        settle: isAsSaid ? settle : () => settle('lease_lost'),
+        refused: { ...NEVER_REFUSED, isLess: true },
+      })
+    }
   }
 
   /** Sends one batch; answers what is still open because its row was locked. */
   async #once(batch: Pending[]): Promise<Pending[]> {
     const finishes = batch.map((pending) => pending.finish).sort((a, b) => byLockOrder(a.fence, b.fence))
     const ended = await sendByKind(this.#deps.db, finishes, this.#deps.wakeups)
+    this.#passed += ended
     if (ended < batch.length) return this.#lookAt(batch)
     for (const pending of batch) this.#ended(pending)
     return []
@@ -182,6 +239,8 @@ export class Finisher {
     })
   }
 }
+
+const NEVER_REFUSED: Refused = { tries: 0, counted: 0, passed: -1, isLess: false }
 
 /** Answers how many have ended. Items are in lock order. */
 async function sendByKind(db: Queryable, finishes: readonly Finish[], wakeups: Wakeups): Promise<number> {

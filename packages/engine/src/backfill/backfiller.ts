@@ -5,7 +5,8 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { PulseAnswer } from '../shards/pulse.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import { type Database, isConnectionLost } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
+import { isOutage } from '../store/database-errors.ts'
 import { type AdvanceDeps, advanceBackfills } from './advance-backfills.ts'
 import { LookAhead } from './look-ahead.ts'
 import { lookAtJobs } from './look-at-jobs.sql.ts'
@@ -115,7 +116,7 @@ export class Backfiller implements Step {
       if (hasMore) this.tell(jobId)
       return changed
     } catch (error) {
-      if (isConnectionLost(error)) throw error
+      if (isOutage(error)) throw error
       // One job must not keep the others from theirs.
       if (!(error instanceof BelfryError && error.code === 'in_progress'))
         logger.warn('a backfill cannot be taken further', { jobId, error })

@@ -1,7 +1,8 @@
 import { BelfryError } from '../errors.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { isLockTimeout, type Queryable, type Transaction } from '../store/database.ts'
+import type { Queryable, Transaction } from '../store/database.ts'
+import { isLockTimeout } from '../store/database-errors.ts'
 import { missingOf } from './announce-payloads.ts'
 import { type Answer, claimUnique, type UniqueTerms, uniqueKeyOf } from './claim-unique.ts'
 import {

@@ -8,7 +8,8 @@ import { pause } from '../runtime/pause.ts'
 import type { KnownQueueSettings } from '../shards/queue-settings.ts'
 import { noTenant } from '../shards/registry.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import { type Database, isConnectionLost, type Queryable, type Transaction } from '../store/database.ts'
+import type { Database, Queryable, Transaction } from '../store/database.ts'
+import { isOutage } from '../store/database-errors.ts'
 import { namesPayload, PayloadMissing } from './announce-payloads.ts'
 import { mustBoundEdges } from './bounded-edges.ts'
 import { type Replacement, UniqueConflict } from './claim-unique.ts'
@@ -295,7 +296,7 @@ export class Intake {
         for (const { prepared, resolve } of left) resolve(createdOf(prepared))
         return
       } catch (error) {
-        if (isConnectionLost(error)) {
+        if (isOutage(error)) {
           sending = 'again'
           const nextTryAt = clock.now() + RETRY_PAUSE_MS
           for (const { until, reject } of left) if (until <= nextTryAt) reject(unavailable(error))
@@ -325,7 +326,7 @@ export class Intake {
       try {
         return await put(wasLost ? 'again' : first)
       } catch (error) {
-        const isLost = isConnectionLost(error)
+        const isLost = isOutage(error)
         // Our own lost transaction may hold the key, until the database finds out that nobody is there.
         const meetsItself = wasLost && error instanceof BelfryError && error.code === 'in_progress'
         if (!isLost && !meetsItself) throw error

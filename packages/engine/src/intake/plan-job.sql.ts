@@ -1,6 +1,7 @@
 import { BelfryError } from '../errors.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { isConnectionLost, type Transaction } from '../store/database.ts'
+import type { Transaction } from '../store/database.ts'
+import { isContention, isOutage } from '../store/database-errors.ts'
 import { statement } from '../store/statement.ts'
 import { type LockedTimer, NEVER_DUE, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import type { Intake } from './intake.ts'
@@ -34,7 +35,7 @@ export async function planJob(
     return { afterCommit: () => deps.intake.announce([prepared]) }
   } catch (error) {
     // Neither says anything about the job: it is planned at the next sweep.
-    if (!(error instanceof BelfryError) || isConnectionLost(error) || error.code === 'in_progress') throw error
+    if (!(error instanceof BelfryError) || isOutage(error) || isContention(error)) throw error
     await writeTimer(tx, { ...timer, dueAt: NEVER_DUE })
     await writeJob(
       tx,

@@ -1,5 +1,5 @@
 import { RUN_STATE } from '../job/states.ts'
-import { isConnectionLost } from '../store/database.ts'
+import { isOutage } from '../store/database-errors.ts'
 import type { Gauge, Wanted } from '../tenants/gauge.ts'
 import type { Prepared } from './put-prepared.ts'
 
@@ -36,7 +36,7 @@ export class Room {
     for (const { gauge, placeOf } of this.#sides) {
       if (gauge.isIdle) continue
       await gauge.refresh(prepared.map((item) => placeOf(item).id)).catch((error: unknown) => {
-        if (!isConnectionLost(error)) throw error
+        if (!isOutage(error)) throw error
       })
     }
   }

@@ -3,7 +3,8 @@ import { FIRST_ID, shardOfKey } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
-import { isConnectionLost, type Queryable } from '../store/database.ts'
+import type { Queryable } from '../store/database.ts'
+import { isOutage } from '../store/database-errors.ts'
 import { readJobsOfCalendar } from '../tenants/calendar-jobs.sql.ts'
 import { raiseReplanned } from '../tenants/calendar-rows.sql.ts'
 import { insertingTransactions } from '../tenants/tenant-rows.sql.ts'
@@ -133,7 +134,7 @@ export class Replanner implements Step {
       if (outcome === 'moved') walk.moved++
       return outcome !== 'more'
     } catch (error) {
-      if (!(error instanceof BelfryError) || isConnectionLost(error)) throw error
+      if (!(error instanceof BelfryError) || isOutage(error)) throw error
       if (error.code === 'in_progress') return false
       // Nothing that trying again would change: it goes on by the days that it has.
       this.#deps.logger.warn('a job could not be planned anew', { jobId, calendar: walk.name, error: error.message })

@@ -3,7 +3,8 @@ import { FIRST_ID } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
-import { isConnectionLost, type Queryable } from '../store/database.ts'
+import type { Queryable } from '../store/database.ts'
+import { isOutage } from '../store/database-errors.ts'
 import { type PlannedTimer, readPlannedTimers } from '../timers/read-planned.sql.ts'
 import { expectedNext, type Replanned } from './replan-job.ts'
 import type { Schedules } from './schedules.sql.ts'
@@ -153,7 +154,7 @@ export class ZoneKeeper implements Step {
       try {
         if ((await this.#deps.replan.byZoneData(jobId, version)) === 'moved') this.#moved++
       } catch (error) {
-        if (!(error instanceof BelfryError) || isConnectionLost(error)) throw error
+        if (!(error instanceof BelfryError) || isOutage(error)) throw error
         if (error.code === 'in_progress') held.push(jobId)
         else
           this.#deps.logger.warn('a job could not be planned anew', { jobId, zoneData: version, error: error.message })

@@ -1,6 +1,6 @@
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
-import { isConnectionLost } from './database.ts'
+import { isOutage } from './database-errors.ts'
 
 const RETRY_MS = 500
 /** Said again so often while the database is away. */
@@ -12,12 +12,9 @@ export async function awaitDatabase<Result>(logger: Logger, step: () => Promise<
     try {
       return await step()
     } catch (error) {
-      if (!isConnectionLost(error) && !isStarting(error)) throw error
+      if (!isOutage(error)) throw error
       if (tries % SAY_EVERY === 0) logger.warn('waiting for the database', { error })
       await pause(RETRY_MS)
     }
   }
 }
-
-/** The server is starting up, shutting down or recovering, or has no connection left. */
-const isStarting = (error: unknown): boolean => /^57P0|^53300/.test(String((error as { code?: unknown }).code ?? ''))

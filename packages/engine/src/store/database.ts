@@ -1,7 +1,17 @@
 import pg from 'pg'
 import { BelfryError } from '../errors.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { pause } from '../runtime/pause.ts'
 import { encoded } from './arrays.ts'
+import {
+  asToldToCallers,
+  isConnectionLost,
+  isConnectionSpent,
+  isContention,
+  isLockTimeout,
+  isOutage,
+  isPartitionMissing,
+} from './database-errors.ts'
 import { typeParsers } from './parsers.ts'
 import { renderFor, type Statement } from './statement.ts'
 
@@ -42,44 +52,10 @@ const SESSION =
  */
 export const SILENT_MS = 10_000
 
-/** Connections that failed, that an operator ended, or that the database ended because nothing was said for too long. */
-const CONNECTION_LOST = /^(08|57P0[1-5]|25P0[34])/
-const LOST_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'])
-
-/** The database cannot be reached, or went away in the middle: what the statement did is unknown. */
-export function isConnectionLost(error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  if (error instanceof BelfryError) return error.code === 'database_unavailable'
-  const code = (error as { code?: unknown }).code
-  if (typeof code === 'string' && (CONNECTION_LOST.test(code) || LOST_CODES.has(code))) return true
-  return /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|^timeout expired$|Query read timeout/.test(
-    error.message,
-  )
-}
-
-const IN_PROGRESS = 'somebody else is just changing the same thing: try again'
-
-/** A lock was not had within the transaction's own limit. */
-export const isLockTimeout = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '55P03'
-
-/** The day that something is to be written to has not been made. */
-export const isPartitionMissing = (error: unknown): boolean =>
-  error instanceof Error &&
-  (error as { code?: unknown }).code === '23514' &&
-  /no partition of relation/.test(error.message)
-
-/** A statement whose outcome is unknown, and the backend that may still be at work on it. */
-export class UnknownOutcome extends BelfryError {
-  readonly backendPid: number
-  constructor(backendPid: number, cause: unknown) {
-    super('database_unavailable', 'the connection to the database was lost; whether the call was done is unknown', {
-      cause,
-    })
-    this.backendPid = backendPid
-  }
-}
-
 const SIDE_CONNECTIONS = 2
+/** Of two transactions that wait for each other one goes on, so the other one seldom meets it again. */
+const MAX_TRIES = 4
+const CONTENTION_PAUSE_MS = 10
 
 /** How every connection of the engine is set up. */
 export function connectionConfig(connection: string | pg.ClientConfig): pg.ClientConfig {
@@ -141,20 +117,8 @@ export class Database implements Queryable {
     return (await this.#send(this.#pool, statement, values)).rowCount
   }
 
-  async #send(pool: pg.Pool, statement: Statement, values: readonly unknown[]): Promise<Sent> {
-    const client = await this.#borrow(pool)
-    let failure: Error | undefined
-    try {
-      return await send(client, this.schema, statement, values)
-    } catch (error) {
-      if (isConnectionLost(error)) {
-        failure = error as Error
-        throw new UnknownOutcome(backendPidOf(client), error)
-      }
-      throw error
-    } finally {
-      client.release(failure)
-    }
+  #send(pool: pg.Pool, statement: Statement, values: readonly unknown[]): Promise<Sent> {
+    return this.#repeatedly(pool, (client) => send(client, this.schema, statement, values))
   }
 
   /** Says how a missing day is made: a node that slept for weeks finds none that is near. */
@@ -163,8 +127,8 @@ export class Database implements Queryable {
   }
 
   /**
-   * Runs `work` in one READ COMMITTED transaction. What it throws rolls back and is thrown on; only if a partition is
-   * missing, it is made and `work` runs once more.
+   * Runs `work` in one READ COMMITTED transaction. What it throws rolls back and is thrown on. `work` runs again if another
+   * transaction was in the way, unless it set a limit to that itself, and once more when a partition that was missing is made.
    */
   async transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
     try {
@@ -176,25 +140,36 @@ export class Database implements Queryable {
     }
   }
 
-  async #transact<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    const client = await this.#borrow(this.#pool)
-    let failure: Error | undefined
-    try {
+  #transact<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#repeatedly(this.#pool, async (client) => {
+      const tx = new ClientTransaction(client, this.schema)
       await client.query('begin')
-      const result = await work(new ClientTransaction(client, this.schema))
-      await client.query('commit')
-      return result
-    } catch (error) {
-      if (isConnectionLost(error)) {
-        failure = error as Error
-        throw new UnknownOutcome(backendPidOf(client), error)
+      try {
+        const result = await work(tx)
+        await client.query('commit')
+        return result
+      } catch (error) {
+        if (!isConnectionLost(error)) await client.query('rollback')
+        throw isLockTimeout(error) && tx.limitsItsWaits ? asToldToCallers(error) : error
       }
-      await client.query('rollback').catch((lost: Error) => {
-        failure = lost
-      })
-      throw isLockTimeout(error) ? new BelfryError('in_progress', IN_PROGRESS, { cause: error }) : error
-    } finally {
-      client.release(failure)
+    })
+  }
+
+  /** Sends it through a connection of its own, and a few times more if another transaction was in the way. */
+  async #repeatedly<Result>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      const client = await this.#borrow(pool)
+      let failure: Error | undefined
+      try {
+        return await work(client)
+      } catch (error) {
+        if (isConnectionSpent(error)) failure = error as Error
+        const isAgain = !(error instanceof BelfryError) && isContention(error) && tries < MAX_TRIES
+        if (!isAgain) throw asToldToCallers(error, backendPidOf(client))
+      } finally {
+        client.release(failure)
+      }
+      await pause(tries * CONTENTION_PAUSE_MS)
     }
   }
 
@@ -203,7 +178,7 @@ export class Database implements Queryable {
     try {
       return await pool.connect()
     } catch (error) {
-      if (!isConnectionLost(error)) throw error
+      if (!isOutage(error)) throw error
       throw new BelfryError('database_unavailable', 'the database cannot be reached', { cause: error })
     }
   }
@@ -231,6 +206,8 @@ export const survive = (client: pg.ClientBase): void => {
 }
 
 class ClientTransaction implements Transaction {
+  /** Work that says how long it waits for a lock says it of all its tries. */
+  limitsItsWaits = false
   readonly #client: pg.ClientBase
   readonly #schema: string
 
@@ -248,6 +225,7 @@ class ClientTransaction implements Transaction {
   }
 
   async setLockTimeout(ms: number): Promise<void> {
+    this.limitsItsWaits = ms > 0
     await this.#client.query(`set local lock_timeout = ${Math.trunc(ms)}`)
   }
 

@@ -2,7 +2,8 @@ import pg from 'pg'
 import { BelfryError } from '../errors.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { connectionConfig, isConnectionLost, type Queryable, survive } from './database.ts'
+import { connectionConfig, type Queryable, survive } from './database.ts'
+import { asToldToCallers, isConnectionLost, isOutage } from './database-errors.ts'
 import { AS_OF } from './ping.sql.ts'
 import { READER_ROLE } from './reader-role.ts'
 import { renderFor, type Statement } from './statement.ts'
@@ -95,15 +96,14 @@ export class Reader {
       ])
       return result
     } catch (error) {
-      if (!isConnectionLost(error)) {
+      if (isConnectionLost(error)) lost = error as Error
+      else {
         // The others of the three may still be under way.
         await client.query('rollback').catch((broken: Error) => {
           lost = broken
         })
-        throw error
       }
-      lost = error as Error
-      throw new BelfryError('database_unavailable', 'the database cannot be reached', { cause: error })
+      throw asToldToCallers(error)
     } finally {
       client.release(lost)
     }
@@ -120,7 +120,7 @@ export class Reader {
     try {
       return await this.#pool.connect()
     } catch (error) {
-      if (!isConnectionLost(error)) throw error
+      if (!isOutage(error)) throw error
       throw new BelfryError('database_unavailable', 'the database cannot be reached', { cause: error })
     }
   }

@@ -83,6 +83,7 @@ export class Callbacks {
     const { db, finisher, wakeups } = this.#deps
     const fence = this.#tokens.read(token)
     if (!fence) return 'unknown_token'
+    finisher.mustNotBeBehind()
     const lease = (await readLeases(db, [fence])).get(leaseKey(fence))
     if (!lease) {
       const known = await lookAtAttempts(db, [this.#end(fence, null, body)])

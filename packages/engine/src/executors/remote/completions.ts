@@ -65,7 +65,8 @@ export class Completions {
 
   /** One answer per ending, in their order; each is of a lease of its own. */
   async end(endings: readonly Ending[]): Promise<Answer[]> {
-    const { held } = this.#deps
+    const { held, finisher } = this.#deps
+    finisher.mustNotBeBehind()
     const own = endings.map(({ fence }) => held.take(fence))
     const strange = endings.filter((_, i) => own[i] === null)
     const [live, known] = strange.length === 0 ? NOTHING : await this.#find(strange)

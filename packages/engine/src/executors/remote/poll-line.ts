@@ -10,7 +10,7 @@ import type { Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { Loop, type Step } from '../../runtime/loop.ts'
 import { readHeads } from '../../shards/pulse.sql.ts'
-import { UnknownOutcome } from '../../store/database.ts'
+import { UnknownOutcome } from '../../store/database-errors.ts'
 import { type DefinedLease, type Startable, unlessRenewed } from '../startable.ts'
 import type { Poll } from './poll.ts'
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { isConnectionLost } from './database.ts'
+import { isConnectionLost, isContention, isOutage } from './database-errors.ts'
 
 test('a database that takes connections and says nothing counts as away', async () => {
   const silent = createServer(() => {})
@@ -23,4 +23,20 @@ test('a transaction that the database ended, because its node was stopped in the
   await client.query('begin')
   await client.query("set local idle_in_transaction_session_timeout = '10ms'")
   expect(isConnectionLost(await gone)).toBe(true)
+})
+
+const kindOf = (code: string): string => {
+  const error = Object.assign(new Error('of the database'), { code })
+  if (isConnectionLost(error)) return 'lost'
+  if (isOutage(error)) return 'outage'
+  return isContention(error) ? 'contention' : 'fault'
+}
+
+test.each([
+  ['lost', ['08006', '08P01', '57P01', '57P02', '57P03', '57P04', '57P05', '25P03', '25P04', 'ECONNREFUSED']],
+  ['outage', ['25006', '53100', '53300', '58000', '58030', '58P01']],
+  ['contention', ['40001', '40P01', '55P03']],
+  ['fault', ['22012', '23505', '23514', '42501', '42P01', '53200', '57014', 'P0001', 'XX000']],
+])('errors that mean %s are told by their codes', (kind, codes) => {
+  expect(codes.map((code) => [code, kindOf(code)])).toEqual(codes.map((code) => [code, kind]))
 })
