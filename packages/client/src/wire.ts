@@ -737,7 +737,7 @@ export interface Explanation {
     count: number | null
     /** When that was decided; null: not while the job is paused. */
     decidedAt: string | null
-    /** The run that was alive. */
+    /** The run that was alive, or the one of a newer time that was late with this one. */
     overlappedWith: string | null
   } | null
   /** Who is behind it, if somebody is. */

@@ -10,8 +10,8 @@ import { createDatabase } from '../database.ts'
 
 const SHARDS = 4
 export const QUEUE = 'work'
-/** Far below the minute after which a time counts as missed. */
-const TOGETHER_MS = 45_000
+/** Less than the shortest pause between two times of one job: times that are decided together would meet each other. */
+const TOGETHER_MS = 20_000
 const MAX_IDLE = 10
 
 /** Shard by shard, because that is what the index is by: there are thousands of stops, and ten times as many dead rows. */
