@@ -173,6 +173,9 @@ create table runs (
   limit_key        bigint,
   gate_key         bigint,
   queue_slot       boolean not null default false,
+  begun_at         timestamptz(3),
+  status_code      smallint,
+  failure_class    smallint,
   primary key (shard, job_id, nominal_at)
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0.1);
 create index runs_at_gate on runs (gate_key, state, due_at) where gate_key IS NOT NULL;

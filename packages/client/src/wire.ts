@@ -835,6 +835,8 @@ export interface Heartbeat {
     /** When; else now. */
     at?: InstantInput
   }>
+  /** The work begins when this is answered with `ok`. */
+  begun?: true
 }
 
 /** An HTTP call: any 2xx answer is a success. */
@@ -1276,8 +1278,10 @@ export interface LeasedRun {
   token: string
   /** Until when it is held without a heartbeat. */
   leaseUntil: string
-  /** When the attempt is over whatever happens: heartbeats do not extend it. */
+  /** When its time is up, if it begins at once. Heartbeats do not extend it. */
   deadline: string
+  /** How long the work may take from its beginning. */
+  timeoutMs: number
   /** What the job was created with. */
   payload?: unknown
   /** Where the payload lies: `GET /v1/payloads/{ref}`. */
@@ -1285,8 +1289,10 @@ export interface LeasedRun {
   labels?: Record<string, string>
   /** What an attempt before this one left last. */
   checkpoint?: unknown
-  /** Once begun, it is never given to anybody again. */
+  /** Once begun, it is never given to any worker again. */
   atMostOnce?: true
+  /** Send a heartbeat with `begun` before the work begins, and begin only if it is answered with `ok`. */
+  begin?: true
   /** W3C trace context. */
   traceparent: string
   /** Of a job that waits for others: how those ended, and their results. */
@@ -2758,6 +2764,8 @@ export interface PostQueuesByQueueLease {
     results?: Completion[]
     /** How many of `max` would have to wait at the worker; runs of jobs with `delivery: at_most_once` are only given into the others. */
     prefetch?: number
+    /** The worker says that work begins, where a run has `begin`. Otherwise the work of such a run begins with this answer: a worker that dies with it has lost an `at_most_once` run, or used up the last attempt. */
+    begins?: boolean
   }
   response: Leased
 }
@@ -2810,6 +2818,8 @@ export interface PostLeasesRelease {
     leases: Array<{
       /** The token of a lease: opaque, and only good for the one attempt. */
       token: string
+      /** The work never began: the run is ready in its old turn, and history has nothing of it. */
+      begun?: false
     }>
   }
   response: {

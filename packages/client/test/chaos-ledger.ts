@@ -22,7 +22,10 @@ export interface Execution {
 export interface Answered {
   worker: string
   call: 'lease' | 'heartbeat' | 'complete' | 'release'
-  asked: { results?: { token: string; status: string }[]; leases?: { token: string; checkpoint?: unknown }[] }
+  asked: {
+    results?: { token: string; status: string }[]
+    leases?: { token: string; checkpoint?: unknown; begun?: false }[]
+  }
   told: {
     runs?: { token: string; runId: string; attempt: number; failures: number }[]
     results?: { token: string; outcome: string }[]

@@ -62,6 +62,7 @@ const write = {
 }
 
 let inFlight = 0
+let performed = 0
 let onStopping = () => {}
 const stopping = new Promise((resolve) => {
   onStopping = resolve
@@ -73,6 +74,7 @@ async function perform(run) {
   const line = { run_id: run.id, attempt: run.attempt, worker: options.id }
   await write.began({ ...line, got: (await run.checkpoint()) ?? null })
   say({ inFlight: ++inFlight })
+  if (++performed > (options.stallsAfter ?? Infinity)) await new Promise(() => {})
   if (until === 'stopping') await stopping
   if (until === 'aborted') await scheduler.wait(600_000, { signal: run.signal })
   if (until === 'never') await new Promise(() => {})

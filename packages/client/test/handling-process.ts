@@ -18,6 +18,8 @@ export interface HandlingOptions {
   graceMs?: number
   /** Goes on writing under leases that it knows it has lost. */
   insists?: boolean
+  /** After so many its handlers begin and do not end. */
+  stallsAfter?: number
 }
 
 interface Said {

@@ -10,6 +10,8 @@ const RECOVERY_MS = 2_000
 /** What a machine may add that runs other tests at the same time. What nobody recovers stays away for much longer. */
 const SLACK_MS = 3_000
 const LEASE_MS = 1_000
+/** A worker that still renews so long after the timeout does not stop, and its lease is closed. */
+const OVERTIME_MS = 11_000
 
 let server: TestServer
 let client: BelfryClient
@@ -61,7 +63,7 @@ test('what a worker leases and never mentions again goes to the next one when th
   ])
 })
 
-test('heartbeats for ever do not hold a run beyond its timeout', async () => {
+test('heartbeats for ever do not hold a run for longer than its timeout and the seconds in which a worker stops', async () => {
   const queue = newQueue()
   const timeoutMs = 2_500
   const retry = { maxAttempts: 2, backoff: { type: 'fixed', initial: '1ms', jitter: 0 } }
@@ -80,10 +82,10 @@ test('heartbeats for ever do not hold a run beyond its timeout', async () => {
   const { second, tookMs } = await next
   expect(second).toMatchObject({ runId: run.runId, attempt: 2, failures: 1 })
   expect(tookMs).toBeGreaterThan(timeoutMs - 100)
-  expect(tookMs).toBeLessThan(timeoutMs + RECOVERY_MS + SLACK_MS)
+  expect(tookMs).toBeLessThan(timeoutMs + OVERTIME_MS + SLACK_MS)
   // Its lease alone would have ended long before.
   expect(outcomes.filter((outcome) => outcome === 'ok').length).toBeGreaterThan(5)
-  expect(Math.max(...untils)).toBeLessThanOrEqual(Date.parse(run.deadline))
+  expect(Math.max(...untils)).toBeLessThanOrEqual(Date.parse(run.deadline) + OVERTIME_MS)
   const { attempts } = await client.runs.get(run.runId)
   expect(attempts[0]).toMatchObject({ number: 1, status: 'failed', failureClass: 'timeout', counted: true })
 })

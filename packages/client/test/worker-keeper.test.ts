@@ -18,9 +18,17 @@ function setup() {
   const renewed: string[] = []
   const heartbeats = { renew: (run: RemoteRun) => renewed.push(run.token) } as unknown as Heartbeats
   const givenUp: string[] = []
-  const giveUp = (run: RemoteRun, reason: string) => givenUp.push(`${run.token} ${reason}`)
-  const keeper = new Keeper({ runtime, serverClock, heartbeats, board, leaseMs: LEASE_MS, giveUp })
-  const home = { unsent: 0, giveUp: () => {}, fill: () => {} }
+  const timedOut = (run: RemoteRun) => givenUp.push(run.token)
+  const keeper = new Keeper({
+    runtime,
+    serverClock,
+    heartbeats,
+    board,
+    leaseMs: LEASE_MS,
+    timedOut,
+    giveBack: () => {},
+  })
+  const home = { unsent: 0, giveUp: () => {}, fill: () => {}, takeOverdue: () => [] }
   const services = { now: () => 0, beat: async () => {}, noted: () => {} }
   const hold = (token: string, timeoutMs = 300_000) => {
     const at = serverClock.now()
@@ -86,5 +94,5 @@ test('a handler is told at its deadline, and gives its slot back when it ignores
   expect(t.givenUp).toEqual([])
   t.runtime.advance(5_000)
   t.keeper.runOnce()
-  expect(t.givenUp).toEqual(['a timeout'])
+  expect(t.givenUp).toEqual(['a'])
 })

@@ -19,6 +19,9 @@ export interface HeartbeatOutcome extends Omit<LeaseOutcome, 'outcome'> {
   leaseUntil?: Date
 }
 
+type LeaseRequest = Omit<LeaseCall, 'prefetch' | 'begins'> &
+  Partial<Pick<LeaseCall, 'prefetch' | 'begins'>> & { workerId: string }
+
 /** Workers that perform a tenant's runs elsewhere: their leases, and who they are. */
 export class TenantWorkers {
   readonly #scope: TenantScope
@@ -30,13 +33,12 @@ export class TenantWorkers {
   /** Waits for runs of the queue, which exists by being named. `gone`: nobody waits for the answer any more. */
   async lease(
     queue: string,
-    { workerId, ...call }: Omit<LeaseCall, 'prefetch'> & { workerId: string; prefetch?: number },
+    { workerId, prefetch = 0, begins = false, ...call }: LeaseRequest,
     gone: Gone,
   ): Promise<LeaseAnswer> {
     const { caller, engine } = this.#scope
     const queueId = await engine.registry.queueId(caller.tenantId, queue)
-    const asked = { ...call, prefetch: call.prefetch ?? 0 }
-    return this.#remote.lease(this.#caller(workerId), { queueId, queue }, asked, gone)
+    return this.#remote.lease(this.#caller(workerId), { queueId, queue }, { ...call, prefetch, begins }, gone)
   }
 
   heartbeat(
@@ -54,10 +56,10 @@ export class TenantWorkers {
   }
 
   /** Gives runs back; `failures` does not rise. */
-  release(workerId: string, tokens: readonly string[]): Promise<LeaseOutcome[]> {
+  release(workerId: string, leases: readonly { token: string; begun?: false }[]): Promise<LeaseOutcome[]> {
     return this.#remote.complete(
       this.#caller(workerId),
-      tokens.map((token) => ({ token, said: { status: 'released' } })),
+      leases.map(({ token, ...began }) => ({ token, said: { status: 'released', ...began } })),
     )
   }
 

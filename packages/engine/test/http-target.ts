@@ -99,12 +99,15 @@ export function callTo({ clock, transport }: HttpDeps, target: HttpTarget, rest:
     attempt: 3,
     deadline: clock.now() + 20_000,
     signal: null,
+    announce: null,
     ...rest,
   }
 }
 
 /** How the call ended, with the record of the answer as who asks for the run sees it. */
 export async function performed(call: HttpCall, deps: HttpDeps): Promise<HttpEnd & { record: ResponseRecord | null }> {
-  const end = await new Promise<HttpEnd>((ended, threw) => perform(call, deps, { ended, threw }))
+  const end = await new Promise<HttpEnd>((ended, threw) =>
+    perform(call, deps, { ended, threw, unsaid: () => threw(new Error('its beginning was not said')) }),
+  )
   return { ...end, record: end.response === null ? null : (JSON.parse(end.response) as ResponseRecord) }
 }

@@ -27,6 +27,7 @@ const RULES: Readonly<Record<string, string>> = {
   'a lease ends by its deadline': 'new.lease_until <= new.deadline',
   'a lease keeps its holder, start and deadline': `not (${LEASED} and ${WAS_LEASED} and (new.holder, new.leased_at, new.deadline) <> (old.holder, old.leased_at, old.deadline))`,
   'the attempt goes up with a lease, and only then': `new.attempt - old.attempt = (${LEASED} and not ${WAS_LEASED})::int`,
+  'only a lease begins, or waits for a callback': `(new.begun_at is null and new.status_code is null) or ${LEASED}`,
   'there are not more failures than attempts': 'new.failures <= new.attempt',
   'failures never fall': 'new.failures >= old.failures',
   'it is asked to stop while it is leased, and for good': `new.cancel_requested = old.cancel_requested or ${LEASED} and ${WAS_LEASED} and new.cancel_requested`,

@@ -48,7 +48,10 @@ export class Leases {
   }
 
   /** Gives runs back; their `failures` do not rise. */
-  release(body: { workerId: string; leases: { token: string }[] }, options?: CallOptions): Promise<ReleaseAnswer> {
+  release(
+    body: { workerId: string; leases: { token: string; begun?: false }[] },
+    options?: CallOptions,
+  ): Promise<ReleaseAnswer> {
     const nature = { ...options, isRepeatable: true }
     return this.#transport.call('POST /v1/leases/release', { body }, nature)
   }

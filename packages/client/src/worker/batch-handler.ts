@@ -1,4 +1,4 @@
-import type { End } from './judge.ts'
+import type { HandlerEnd } from './judge.ts'
 import { type Perform, settle } from './perform.ts'
 import type { RemoteRun } from './remote-run.ts'
 import type { Run } from './run.ts'
@@ -24,7 +24,7 @@ export function inBatches(handler: BatchHandler): Perform {
   }
 }
 
-function endsOf(runs: RemoteRun[], end: End): (run: RemoteRun, place: number) => End {
+function endsOf(runs: RemoteRun[], end: HandlerEnd): (run: RemoteRun, place: number) => HandlerEnd {
   if ('threw' in end || verdictIn(end.returned)) return () => end
   const { returned } = end
   if (returned instanceof Map) {
@@ -36,4 +36,4 @@ function endsOf(runs: RemoteRun[], end: End): (run: RemoteRun, place: number) =>
   return () => ({ returned: undefined })
 }
 
-const endOf = (said: unknown): End => (said instanceof Error ? { threw: said } : { returned: said })
+const endOf = (said: unknown): HandlerEnd => (said instanceof Error ? { threw: said } : { returned: said })

@@ -1,13 +1,13 @@
 import type { Connection } from './connection.ts'
 import { Ends } from './ends.ts'
 import { Heartbeats } from './heartbeats.ts'
-import { type End, givenUp, type Judgement, judge } from './judge.ts'
+import { canceledBefore, type End, givenUp, type Judgement, judge, stuck } from './judge.ts'
 import { Keeper } from './keeper.ts'
 import type { LeaseBoard } from './lease-board.ts'
 import type { HeartbeatAnswer, LeaseAnswer, LeasedRun, WorkerClient } from './lease-calls.ts'
 import type { Logger } from './logger.ts'
 import { RemoteRun, type RunHome } from './remote-run.ts'
-import type { AbortReason, Run } from './run.ts'
+import type { Run } from './run.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { Slots } from './slots.ts'
 import type { WorkerRuntime } from './worker-runtime.ts'
@@ -51,7 +51,8 @@ export class Custody {
     this.#keeper = new Keeper({
       ...deps,
       heartbeats: this.#heartbeats,
-      giveUp: (run, reason) => this.#giveUp(run, reason),
+      timedOut: (run) => this.#timedOut(run),
+      giveBack: (runs) => this.giveBack(runs),
     })
     this.#ends = new Ends({
       ...deps,
@@ -84,7 +85,7 @@ export class Custody {
       }
       this.#keeper.hold(run)
       // Work that may be done at most once does not wait here: dying with it before it begins would lose it.
-      if (isStopping || (run.atMostOnce && free <= 0)) this.#tell(run, 'release')
+      if (isStopping || (run.atMostOnce && free <= 0)) this.#tell(run, 'give_back')
       else taken.push(run)
       free--
     }
@@ -110,8 +111,14 @@ export class Custody {
     this.#refill()
   }
 
-  release(runs: readonly RemoteRun[]): void {
-    for (const run of runs) this.#tell(run, 'release')
+  /** Their work has not begun, and does not begin here. */
+  giveBack(runs: readonly RemoteRun[]): void {
+    for (const run of runs) this.#tell(run, 'give_back')
+  }
+
+  /** Tells the server that the work of the run begins; throws if it may not. */
+  begin(run: RemoteRun): Promise<void> {
+    return this.#heartbeats.begin(run)
   }
 
   /** The worker stops and will not wait longer for handlers. */
@@ -162,20 +169,20 @@ export class Custody {
     if (run.aborted) return
     run.abort('canceled')
     if (run.state !== 'waiting') return
-    const completion = { token: run.token, status: 'canceled', error: { message: 'canceled before it began' } } as const
-    this.#tell(run, { completion, bytes: 250 })
+    this.#tell(run, canceledBefore(run))
   }
 
   #lost(run: RemoteRun): void {
-    this.#giveUp(run, 'lease_lost')
+    this.#keeper.drop(run)
+    run.state = 'over'
+    run.home.giveUp(run, 'lease_lost')
     this.#sayLost(run)
   }
 
-  #giveUp(run: RemoteRun, reason: AbortReason): void {
-    this.#keeper.drop(run)
-    run.abort(reason)
-    run.state = 'over'
-    run.home.giveUp(run, reason)
+  /** It ignores that its time is up: it gives its slot back, and the server hears of it. */
+  #timedOut(run: RemoteRun): void {
+    this.#tell(run, run.hasBegun ? stuck(run, this.#workedMs(run)) : 'give_back')
+    run.home.giveUp(run, 'timeout')
   }
 
   #sayLost(run: RemoteRun): void {

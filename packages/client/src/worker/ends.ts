@@ -18,6 +18,7 @@ interface Ended {
 
 interface Released {
   run: RemoteRun
+  hasBegun: boolean
   bytes: number
 }
 
@@ -66,7 +67,8 @@ export class Ends {
   }
 
   tell(run: RemoteRun, judgement: Judgement): void {
-    if (judgement === 'release') this.#releases.push({ run, bytes: 200 })
+    if (judgement === 'release' || judgement === 'give_back')
+      this.#releases.push({ run, bytes: 200, hasBegun: judgement === 'release' })
     else this.#completions.push({ run, isPlain: false, ...judgement })
   }
 
@@ -86,7 +88,10 @@ export class Ends {
   async #release(items: Released[], options: CallOptions): Promise<void> {
     const { client, workerId } = this.#deps
     const answer = await client.leases.release(
-      { workerId, leases: items.map(({ run }) => ({ token: run.token })) },
+      {
+        workerId,
+        leases: items.map(({ run: { token }, hasBegun }) => (hasBegun ? { token } : { token, begun: false as const })),
+      },
       options,
     )
     this.#read(items, answer.leases)

@@ -54,6 +54,7 @@ export class Heartbeats {
   #wanted = new Map<RemoteRun, Wanted>()
   #running: Promise<void> | null = null
   #noted = new Set<RemoteRun>()
+  readonly #beginning = new Set<RemoteRun>()
   #notedTimer: { cancel(): void } | null = null
 
   constructor(deps: HeartbeatsDeps) {
@@ -65,6 +66,12 @@ export class Heartbeats {
     return new Promise((resolve, reject) => {
       this.#want(run).waiters.push({ resolve, reject })
     })
+  }
+
+  /** Ends when the server knows that the run's work begins, and throws if it may not. */
+  begin(run: RemoteRun): Promise<void> {
+    this.#beginning.add(run)
+    return this.beat(run)
   }
 
   renew(run: RemoteRun): void {
@@ -142,7 +149,7 @@ export class Heartbeats {
     for (const wanted of this.#wanted.values()) {
       if (beats.length >= MAX_ITEMS || bytes >= MAX_BYTES) break
       const { run, waiters } = wanted
-      const item: HeartbeatItem = { token: run.token }
+      const item: HeartbeatItem = { token: run.token, ...(this.#beginning.delete(run) ? { begun: true } : {}) }
       bytes += 150 + (run.unsentNotes?.moveInto(item, MAX_NOTE_BYTES) ?? 0)
       this.#wanted.delete(run)
       // Whoever waits, waits until all of it is stored.

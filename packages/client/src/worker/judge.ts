@@ -9,14 +9,18 @@ const MAX_RESULT_BYTES = 65_536
 /** As JSON writes it; behind a backslash that is itself escaped it is just a text. */
 const WRITTEN_NUL = /(?<!\\)(?:\\\\)*\\u0000/
 
-export type End = { returned: unknown } | { threw: unknown }
+/** What a handler did. */
+export type HandlerEnd = { returned: unknown } | { threw: unknown }
+/** `notBegun`: nothing was done, and the run goes back. */
+export type End = HandlerEnd | { notBegun: true }
 
-/** How an attempt ends; what is given back keeps its failure count. */
-export type Judgement = { completion: Completion; bytes: number } | 'release'
+/** How an attempt ends. What is given back keeps its failure count; what never began goes back into its old turn. */
+export type Judgement = { completion: Completion; bytes: number } | 'release' | 'give_back'
 
 /** Turns what a handler did into how its attempt ends: the same rules as in the library. */
 export function judge(run: RemoteRun, end: End, durationMs: number): Judgement {
   const { token } = run
+  if ('notBegun' in end) return run.aborted === 'canceled' ? canceledBefore(run) : 'give_back'
   const verdict = verdictIn('returned' in end ? end.returned : end.threw)
   if (verdict) return judged(verdictCompletion(token, verdict), durationMs)
   if ('returned' in end) {
@@ -32,9 +36,21 @@ export function judge(run: RemoteRun, end: End, durationMs: number): Judgement {
 
 /** The worker stops and will not wait longer. What became of work that may be done at most once nobody knows: it is lost. */
 export function givenUp(run: RemoteRun, durationMs: number): Judgement {
+  if (!run.hasBegun) return 'give_back'
   if (!run.atMostOnce) return 'release'
   return judged(failed(run.token, 'lost', 'the worker stopped before the handler ended'), durationMs)
 }
+
+export function canceledBefore({ token }: RemoteRun): Judgement {
+  return { completion: { token, status: 'canceled', error: { message: 'canceled before it began' } }, bytes: 250 }
+}
+
+/** Its time was up, and it did not stop. */
+export const stuck = ({ token }: RemoteRun, durationMs: number): Judgement =>
+  judged(
+    failed(token, 'timeout', 'the attempt took longer than its timeout, and did not stop when it was told to'),
+    durationMs,
+  )
 
 /** For a completion that the server will not take as it is: the work is done, and that has to be said. */
 export function plainCompletion({ token, status, error, retryIn, durationMs }: Completion): Completion {

@@ -1,7 +1,6 @@
 import type { Heartbeats } from './heartbeats.ts'
 import type { LeaseBoard } from './lease-board.ts'
-import type { RemoteRun } from './remote-run.ts'
-import type { AbortReason } from './run.ts'
+import type { RemoteRun, RunHome } from './remote-run.ts'
 import type { ServerClock } from './server-clock.ts'
 import type { WorkerRuntime } from './worker-runtime.ts'
 
@@ -19,7 +18,10 @@ interface KeeperDeps {
   heartbeats: Heartbeats
   board: LeaseBoard
   leaseMs: number
-  giveUp(run: RemoteRun, reason: AbortReason): void
+  /** It did not stop when its time was up. */
+  timedOut(run: RemoteRun): void
+  /** Their work has not begun, and does not begin here. */
+  giveBack(runs: readonly RemoteRun[]): void
 }
 
 /**
@@ -83,18 +85,21 @@ export class Keeper {
   }
 
   runOnce(): void {
-    const { runtime, serverClock, heartbeats, board, leaseMs, giveUp } = this.#deps
+    const { runtime, serverClock, heartbeats, board, leaseMs, timedOut, giveBack } = this.#deps
     this.#noticeSleep()
     const monotonicMs = runtime.monotonicMs()
     const now = serverClock.now()
+    const homes = new Set<RunHome>()
     let oldestMs = 0
     for (const run of this.held) {
+      if (run.state === 'waiting') homes.add(run.home)
       if (run.state === 'active' && now >= run.deadlineAt) {
-        if (now >= run.deadlineAt + STUCK_MS) giveUp(run, 'timeout')
+        if (now >= run.deadlineAt + STUCK_MS) timedOut(run)
         else run.abort('timeout')
       }
       oldestMs = Math.max(oldestMs, monotonicMs - run.beatAt)
     }
+    for (const home of homes) giveBack(home.takeOverdue())
     // As long as none is late the thread has nothing to do.
     if (oldestMs < leaseMs * 0.4) board.beat()
     if (oldestMs < this.#periodMs) return

@@ -21,7 +21,10 @@ export interface WorkerClient {
     lease(queue: string, call: LeaseCall, options?: CallOptions): Promise<LeaseAnswer>
     heartbeat(call: { workerId: string; leases: Heartbeat[] }, options?: CallOptions): Promise<HeartbeatAnswer>
     complete(call: { workerId: string; results: Completion[] }, options?: CallOptions): Promise<CompleteAnswer>
-    release(call: { workerId: string; leases: { token: string }[] }, options?: CallOptions): Promise<ReleaseAnswer>
+    release(
+      call: { workerId: string; leases: { token: string; begun?: false }[] },
+      options?: CallOptions,
+    ): Promise<ReleaseAnswer>
   }
   readonly workers: {
     put(id: string, fields: WorkerFields, options?: CallOptions): Promise<{ lastSeenAt?: string | null }>

@@ -1,9 +1,9 @@
-import type { End } from './judge.ts'
+import type { HandlerEnd } from './judge.ts'
 import type { RemoteRun } from './remote-run.ts'
 import type { Run } from './run.ts'
 
 /** Has a handler perform these runs; says of each, once and not in this turn, how it ended. Throws nothing. */
-export type Perform = (runs: RemoteRun[], ended: (run: RemoteRun, end: End) => void) => void
+export type Perform = (runs: RemoteRun[], ended: (run: RemoteRun, end: HandlerEnd) => void) => void
 
 export type RunHandler = (run: Run) => unknown
 
@@ -17,7 +17,7 @@ export function oneByOne(handler: RunHandler): Perform {
   }
 }
 
-export function settle(handle: () => unknown, ended: (end: End) => void): void {
+export function settle(handle: () => unknown, ended: (end: HandlerEnd) => void): void {
   let returned: unknown
   let isPending: boolean
   try {

@@ -4,12 +4,17 @@ import type { WorkerRuntime } from './worker-runtime.ts'
 const PREFETCH_MS = 200
 const MAX_PREFETCH = 4_000
 const RATE_WINDOW_MS = 100
+/** Nothing has ended for so long: nothing is leased ahead. */
+const STALLED_MS = 1_000
+/** For so long after something went back nothing is leased ahead of a slot. */
+const CAREFUL_MS = 10_000
 
 /** How many runs are leased ahead. Short work is, as much as was lately done in 200 ms; long work is not, its rate is low. */
 export class Prefetch {
   readonly #runtime: WorkerRuntime
   readonly #isFixed: boolean
   #room: number
+  #carefulUntil = Number.NEGATIVE_INFINITY
   #endedInWindow = 0
   #windowStart: number
 
@@ -21,7 +26,14 @@ export class Prefetch {
   }
 
   get room(): number {
-    return this.#room
+    const now = this.#runtime.monotonicMs()
+    const isLate = !this.#isFixed && now - this.#windowStart > STALLED_MS
+    return isLate || now < this.#carefulUntil ? 0 : this.#room
+  }
+
+  /** What was leased ahead had to go back. */
+  wasTooMuch(): void {
+    this.#carefulUntil = this.#runtime.monotonicMs() + CAREFUL_MS
   }
 
   /** The most it can ever be. */

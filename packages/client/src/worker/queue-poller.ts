@@ -97,7 +97,7 @@ export class QueuePoller {
 
   async #poll(max: number, prefetch: number, waitMs: number): Promise<void> {
     const { runtime, workerId, leaseMs } = this.#deps
-    const call = { workerId, max, prefetch, waitMs, leaseMs, requestId: runtime.uniqueId() }
+    const call = { workerId, max, prefetch, waitMs, leaseMs, begins: true, requestId: runtime.uniqueId() }
     // Given up after a few, so that a server that always answers so is not asked for ever.
     for (let tries = 1; tries <= MAX_TRIES && (await this.#askOnce(call)) === 'again'; tries++);
   }

@@ -21,6 +21,7 @@ export interface RunHome {
   unsent: number
   giveUp(run: RemoteRun, reason: AbortReason): void
   fill(): void
+  takeOverdue(): RemoteRun[]
 }
 
 /** One call of a handler: its slot is free when none of its runs is at work any more. */
@@ -48,10 +49,15 @@ export class RemoteRun implements Run {
   boardSlot = -1
   /** The server's instant after which the lease may be another's. */
   leaseUntil: number
-  readonly deadlineAt: number
+  /** When its time is up: it counts from the lease, and anew from its beginning. */
+  deadlineAt: number
   /** By the worker's own clock: when the server was last known to hear of this lease. */
   beatAt: number
-  /** By the worker's own clock: when its handler began; null while it waits for a slot. */
+  /** By the worker's own clock. */
+  readonly cameAt: number
+  /** Its work is under way, or was: only what has not begun goes back as if it had never been here. */
+  hasBegun = false
+  /** By the worker's own clock: when it got its slot, and then when its work began; null while it waits for a slot. */
   startedAt: number | null = null
   /** What became of it: `ended` runs are still held, until the server has heard of it. */
   state: 'waiting' | 'active' | 'ended' | 'over' = 'waiting'
@@ -66,6 +72,7 @@ export class RemoteRun implements Run {
     this.leaseUntil = leaseUntilOf(leased.leaseUntil)
     this.deadlineAt = deadlineOf(leased.deadline)
     this.beatAt = monotonicMs
+    this.cameAt = monotonicMs
   }
 
   get id(): string {
@@ -95,12 +102,23 @@ export class RemoteRun implements Run {
   get labels(): Readonly<Record<string, string>> {
     return this.leased.labels ?? {}
   }
+  /** The server must hear that the work begins, before it does. */
+  get mustBeSaid(): boolean {
+    return this.leased.begin === true
+  }
   get atMostOnce(): boolean {
     return this.leased.atMostOnce === true
   }
   /** The handler has ended, or nobody waits for it any more. */
   get isDone(): boolean {
     return this.state === 'ended' || this.state === 'over'
+  }
+
+  /** Its timeout counts from here. */
+  begin(monotonicMs: number, now: number): void {
+    this.startedAt = monotonicMs
+    this.hasBegun = true
+    this.deadlineAt = now + this.leased.timeoutMs
   }
 
   get signal(): AbortSignal {

@@ -7,6 +7,7 @@ function setup(): Slots {
   const deps = {
     runtime: systemWorkerRuntime,
     serverClock: new ServerClock(systemWorkerRuntime),
+    begin: async () => {},
     onEnd: () => {},
     onRoom: () => {},
   }

@@ -20,12 +20,16 @@ export interface SlotsOptions {
 export interface SlotsDeps {
   runtime: WorkerRuntime
   serverClock: ServerClock
+  /** Tells the server that the work of the run begins; throws if it may not. */
+  begin(run: RemoteRun): Promise<void>
   /** The handler has ended with this run, one way or another. */
   onEnd(run: RemoteRun, end: End): void
   /** There may be room for more. */
   onRoom(): void
 }
 
+/** What has waited here for so long goes back: another process may have a slot for it. */
+const MAX_WAIT_MS = 1_000
 /** As a multiple of what it has room for. */
 const MAX_UNSENT = 4
 
@@ -132,6 +136,19 @@ export class Slots implements RunHome {
     return taken
   }
 
+  /** Takes those away that have waited for too long. What gathers for a call that could begin waits for no slot. */
+  takeOverdue(): RemoteRun[] {
+    if (this.waiting === 0 || this.#calls < this.#options.concurrency) return []
+    const before = this.#deps.runtime.monotonicMs() - MAX_WAIT_MS
+    const isOverdue = ({ cameAt }: RemoteRun) => cameAt <= before
+    const waiting = this.#backlog.slice(this.#backlogHead)
+    if (!waiting.some(isOverdue)) return []
+    this.#prefetch.wasTooMuch()
+    this.#backlog = waiting.filter((run) => !isOverdue(run))
+    this.#backlogHead = 0
+    return waiting.filter((run) => isOverdue(run) && run.state === 'waiting')
+  }
+
   /** Starts nothing more. */
   stop(): void {
     this.#stopped = true
@@ -140,7 +157,6 @@ export class Slots implements RunHome {
 
   /** Gives the slot back although the handler has not ended: its lease is lost, or it ignores that it was aborted. */
   giveUp(run: RemoteRun, reason: AbortReason): void {
-    run.state = 'over'
     run.abort(reason)
     if (this.#leave(run)) this.fill()
   }
@@ -201,6 +217,25 @@ export class Slots implements RunHome {
       run.startedAt = startedAt
       run.group = group
     }
+    if (runs.some((run) => run.mustBeSaid)) void this.#say(runs)
+    else this.#perform(runs)
+  }
+
+  /** None of a group begins before the server has heard of all that it must hear of. */
+  async #say(runs: RemoteRun[]): Promise<void> {
+    const unsaid = new Set<RemoteRun>()
+    const say = (run: RemoteRun) => this.#deps.begin(run).catch(() => unsaid.add(run))
+    await Promise.all(runs.filter((run) => run.mustBeSaid).map(say))
+    const mayBegin = (run: RemoteRun) => !unsaid.has(run) && run.state === 'active' && !run.aborted
+    for (const run of runs) if (!mayBegin(run)) this.#end(run, { notBegun: true })
+    this.#perform(runs.filter(mayBegin))
+  }
+
+  #perform(runs: RemoteRun[]): void {
+    if (runs.length === 0) return
+    const at = this.#deps.runtime.monotonicMs()
+    const now = this.#deps.serverClock.now()
+    for (const run of runs) run.begin(at, now)
     this.#options.perform(runs, (run, end) => this.#end(run, end))
   }
 

@@ -96,6 +96,7 @@ export class Worker {
   ): Serving {
     const slots = new Slots(slotsOptions(options), {
       ...deps,
+      begin: (run) => this.#custody.begin(run),
       onEnd: (run, end) => this.#custody.ended(run, end),
       onRoom: () => this.#room(slots),
     })
@@ -125,7 +126,7 @@ export class Worker {
       slots.stop()
       poller.close()
     }
-    for (const { slots } of this.#serving) this.#custody.release(slots.takeWaiting())
+    for (const { slots } of this.#serving) this.#custody.giveBack(slots.takeWaiting())
     const polls = this.#registration.drain().then(() => Promise.all(this.#serving.map(({ poller }) => poller.stop())))
     await this.#within(this.#graceMs, this.#idle())
     this.#custody.abandonActive()

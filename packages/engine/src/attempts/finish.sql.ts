@@ -1,6 +1,7 @@
 import { FAILURE_CLASS, OUTCOME, RUN_STATE } from '../job/states.ts'
 import { fenceArrays, IS_OF_FENCE } from '../leases/heartbeat.sql.ts'
 import type { Fence } from '../leases/lease.ts'
+import { NO_LEASE } from '../leases/take-lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
@@ -100,8 +101,9 @@ const AGAIN = statement(
        select r.ctid, r.due_at, r.leased_at, r.holder from belfry.runs r
        where ${IS_OF_FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
    ), kept as (
-     update belfry.runs r set holder = null, leased_at = null, lease_until = null, deadline = null, gate_key = h.gate_key,
+     update belfry.runs r set ${NO_LEASE}, gate_key = h.gate_key,
        failures = r.failures + case when h.counted then 1 else 0 end,
+       failure_class = case when h.counted then h.failure_class else r.failure_class end,
        state = case when h.turn is null then ${RUN_STATE.waiting} else ${RUN_STATE.ready} end,
        turn = coalesce(h.turn, r.turn), due_at = to_timestamp(h.next_due / 1000)
      from held h where r.ctid = h.ctid

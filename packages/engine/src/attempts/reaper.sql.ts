@@ -1,10 +1,11 @@
 import type { Definition } from '../job/definition.ts'
 import { retryDecision } from '../job/retry.ts'
-import { type FailureClass, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { type FailureClass, nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { LEASED_RUN } from '../leases/lease-row.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Instant } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { Random } from '../runtime/random.ts'
 import type { PulseAnswer } from '../shards/pulse.sql.ts'
@@ -12,7 +13,7 @@ import type { Wakeups } from '../shards/wakeups.sql.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import type { Finish } from './finish.sql.ts'
+import type { Ended, GoesOn } from './finish.sql.ts'
 import type { Finisher } from './finisher.ts'
 
 const EXPIRED = columns({
@@ -20,6 +21,9 @@ const EXPIRED = columns({
   cancelRequested: column<boolean>('r.cancel_requested'),
   priority: column<number>('r.priority'),
   delivery: column<number>('r.delivery'),
+  begunAt: column<Instant | null>('r.begun_at'),
+  /** A target that reports the end later: no process holds the attempt. */
+  statusCode: column<number | null>('r.status_code'),
 })
 type Expired = Read<typeof EXPIRED>
 const FIND = statement(
@@ -36,8 +40,17 @@ const LOOK_EVERY_MS = 1_000
 /** For one call: the rest is for the next pulse. */
 const MAX_BATCHES = 10
 
+type Reaped = Ended | GoesOn
+
+/** As the log counts it. */
+function endOf({ kind, outcome }: Reaped): string {
+  if (kind === 'ended') return nameOf(OUTCOME, outcome) ?? 'ended'
+  return outcome === OUTCOME.released ? 'neverBegun' : 'again'
+}
+
 interface ReaperDeps {
   db: Database
+  logger: Logger
   finisher: Finisher
   definitions: Definitions
   turns: Turns
@@ -76,43 +89,47 @@ export class Reaper implements Step {
   /** Closes the expired leases of these shards, a bounded number at a time; answers how many. */
   async reap(shards: readonly number[], databaseNow: Instant): Promise<number> {
     let closed = 0
+    const byEnd: Record<string, number> = {}
     for (let i = 0; i < MAX_BATCHES; i++) {
       const { found, ended } = await this.#reapBatch(shards, databaseNow)
-      closed += ended
+      closed += ended.length
+      for (const finish of ended) byEnd[endOf(finish)] = (byEnd[endOf(finish)] ?? 0) + 1
       // What could not be closed was renewed, or is locked: it must not keep this going.
-      if (found < MAX_BATCH || ended === 0) break
+      if (found < MAX_BATCH || ended.length === 0) break
     }
+    if (closed > 0)
+      this.#deps.logger.warn('leases expired: their holders did not renew them', { leases: closed, ...byEnd })
     return closed
   }
 
-  async #reapBatch(shards: readonly number[], databaseNow: Instant): Promise<{ found: number; ended: number }> {
+  async #reapBatch(shards: readonly number[], databaseNow: Instant): Promise<{ found: number; ended: Reaped[] }> {
     const { db, definitions, finisher, wakeups } = this.#deps
     const rows = await db.query<RowOf<Expired>>(FIND, [shards, databaseNow, MAX_BATCH])
-    if (rows.length === 0) return { found: 0, ended: 0 }
+    if (rows.length === 0) return { found: 0, ended: [] }
     const leases = rows.map((row) => EXPIRED.read(row))
     const known = await definitions.of(leases)
-    const outcomes = await Promise.all(
+    const finishes = await Promise.all(
       leases.map(async (lease) => {
         const finish = this.#judge(lease, known.get(lease.jobId), databaseNow)
-        if ((await finisher.finished(finish)) !== 'ok') return 0
+        if ((await finisher.finished(finish)) !== 'ok') return []
         if (finish.kind === 'goes_on') {
           if (finish.turn === null) wakeups.waiting(lease.shard, finish.nextDueAt)
           else wakeups.ready({ ...lease, turn: finish.turn })
         }
-        return 1
+        return [finish]
       }),
     )
-    return { found: rows.length, ended: outcomes.reduce<number>((sum, one) => sum + one, 0) }
+    return { found: rows.length, ended: finishes.flat() }
   }
 
-  #judge(lease: Expired, definitionJson: string | undefined, now: Instant): Finish {
+  #judge(lease: Expired, definitionJson: string | undefined, now: Instant): Reaped {
     const { shard, jobId, nominalAt, attempt, holder, queueId, limitKey, leaseUntil, failures, priority } = lease
     const common = {
       fence: { shard, jobId, nominalAt, attempt, holder, queueId, limitKey, definition: definitionJson ?? null },
-      startedAt: null,
+      startedAt: lease.begunAt,
       finishedAt: now,
       leaseUntil,
-      statusCode: null,
+      statusCode: lease.statusCode,
     } as const
     if (lease.cancelRequested) {
       return {
@@ -124,18 +141,25 @@ export class Reaper implements Step {
         result: null,
       }
     }
-    const timedOut = leaseUntil >= lease.deadline
-    const failureClass: FailureClass = timedOut ? 'timeout' : 'lease_expired'
-    const error = timedOut ? 'the attempt took longer than its timeout' : 'the worker did not renew its lease'
-    if (lease.atMostOnce) return { ...common, kind: 'ended', outcome: OUTCOME.lost, failureClass, error, result: null }
+    // A process that holds an attempt ends it itself when its time is up. One that did not renew is gone.
+    const isTimeout = lease.statusCode !== null
+    const failureClass: FailureClass = isTimeout ? 'timeout' : 'lease_expired'
+    const error = isTimeout ? 'the target did not call back within the timeout' : 'the worker did not renew its lease'
     const definition = definitionJson === undefined ? undefined : (JSON.parse(definitionJson) as Definition)
     const agesFrom = lease.isBackfill ? now : nominalAt
     const decision = retryDecision(definition?.retry, { failures: failures + 1, agesFrom, now }, this.#deps.random)
-    if (!decision.retry) return { ...common, kind: 'ended', outcome: OUTCOME.failed, failureClass, error, result: null }
+    const isLast = lease.atMostOnce || !decision.retry
+    const readyNow = { nextDueAt: now, turn: this.#deps.turns.again(now, { queueId, priority }) }
+    if (isLast && lease.begunAt === null) {
+      const why = { outcome: OUTCOME.released, failureClass, error: 'its holder was gone before the attempt began' }
+      return { ...common, kind: 'goes_on', ...why, counted: false, ...readyNow }
+    }
+    if (isLast) {
+      const outcome = lease.atMostOnce ? OUTCOME.lost : OUTCOME.failed
+      return { ...common, kind: 'ended', outcome, failureClass, error, result: null }
+    }
     // A worker that died says nothing about the work: the run is ready at once, without backoff.
-    const again = timedOut
-      ? { nextDueAt: now + decision.delayMs, turn: null }
-      : { nextDueAt: now, turn: this.#deps.turns.again(now, { queueId, priority }) }
+    const again = isTimeout ? { nextDueAt: now + decision.delayMs, turn: null } : readyNow
     return { ...common, kind: 'goes_on', outcome: OUTCOME.failed, failureClass, error, counted: true, ...again }
   }
 }

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest'
+import { OVERTIME_MS } from '../job/overtime.ts'
 import type { Lease } from '../leases/lease.ts'
 import { silentLogger } from '../runtime/logger.ts'
 import { Begun } from './begun.ts'
 
 const leaseOf = (jobId: string, attempt: number, deadline = 1_000): Lease => ({
   ...{ shard: 0, jobId, nominalAt: 0, attempt, holder: '7', tenantId: 1, queueId: 1, jobVersion: 1, failures: 0 },
+  ...{ failureClass: null, timeoutMs: deadline - OVERTIME_MS },
   ...{ leasedAt: 0, leaseUntil: 500, deadline, atMostOnce: false, oneOff: true, definition: null },
 })
 

@@ -1,4 +1,4 @@
-import type { Fence, Lease } from '../leases/lease.ts'
+import { type Fence, type Lease, lastUntil } from '../leases/lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 
@@ -8,7 +8,7 @@ const LOOK_FROM = 10_000
 /**
  * The fences that this process has been given to perform: it begins none of them a second time. The database gives a fence
  * once, so a second copy is a mistake of this program, and this is the wall behind it. A fence is forgotten when the end of its
- * attempt is written, and at its deadline, after which no lease lives.
+ * attempt is written, and when no lease of it can live any more.
  */
 export class Begun {
   readonly #logger: Logger
@@ -29,7 +29,7 @@ export class Begun {
         this.#logger.error('an attempt was to begin a second time in this process', { jobId, nominalAt, attempt })
         return false
       }
-      this.#deadlines.set(key, lease.deadline)
+      this.#deadlines.set(key, lastUntil(lease))
       return true
     })
   }

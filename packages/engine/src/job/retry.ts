@@ -23,10 +23,14 @@ export interface FailedRun {
   retryAfterMs?: number
 }
 
+type Chance = Pick<Random, 'float'>
+/** No jitter shortens the backoff. */
+const LONGEST: Chance = { float: () => 0 }
+
 export type RetryDecision = { retry: true; delayMs: number } | { retry: false; reason: 'attempts_used' | 'too_old' }
 
 /** The first limit reached stops: attempts, or the age that the next attempt would have. */
-export function retryDecision(policy: RetryPolicy | undefined, run: FailedRun, random: Random): RetryDecision {
+export function retryDecision(policy: RetryPolicy | undefined, run: FailedRun, random: Chance): RetryDecision {
   if (run.failures >= (policy?.maxAttempts ?? DEFAULT_MAX_ATTEMPTS)) return { retry: false, reason: 'attempts_used' }
   const delayMs =
     run.retryAfterMs === undefined
@@ -38,8 +42,12 @@ export function retryDecision(policy: RetryPolicy | undefined, run: FailedRun, r
   return { retry: true, delayMs }
 }
 
+/** Whether another attempt may follow a failure at this instant, however long its backoff is. */
+export const mayRetry = (policy: RetryPolicy | undefined, run: FailedRun): boolean =>
+  retryDecision(policy, run, LONGEST).retry
+
 /** How long to wait after the `failures`-th failure. */
-export function backoffMs(failures: number, policy: RetryPolicy | undefined, random: Random): number {
+export function backoffMs(failures: number, policy: RetryPolicy | undefined, random: Chance): number {
   const backoff = policy?.backoff ?? DEFAULT_BACKOFF
   return Math.round(ceilingMs(failures, backoff) * (1 - backoff.jitter * random.float()))
 }

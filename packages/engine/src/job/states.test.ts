@@ -48,6 +48,8 @@ test('a run becomes leased from ready or is born so', () => {
 
 test('whatever ends an attempt or a run says how it ended', () => {
   for (const { verb, from, to, outcomes } of TRANSITIONS) {
+    // What goes back before it began leaves nothing.
+    if (verb === 'give_back') continue
     for (const place of from) {
       const endsAttempt = place === 'leased' && to !== 'leased'
       expect(outcomes !== undefined, `${verb}: ${place} → ${to}`).toBe(endsAttempt || to === 'finished')

@@ -18,6 +18,7 @@ export type Verb =
   | 'renew'
   | 'finish'
   | 'release'
+  | 'give_back'
   | 'reap'
   | 'wake'
   | 'supersede'
@@ -78,15 +79,28 @@ export const TRANSITIONS: readonly Transition[] = [
     verb: 'release',
     from: ['leased'],
     to: 'waiting',
-    when: 'its holder stops before it is done, or never began: it is due at once',
+    when: 'its holder stops before it is done: it is due at once',
     outcomes: ['released'],
+  },
+  {
+    verb: 'give_back',
+    from: ['leased'],
+    to: 'ready',
+    when: 'it has not begun, and waited in its holder for a second; or its queue is paused, or its holder stops',
   },
   { verb: 'reap', from: ['leased'], to: 'ready', when: 'the lease expired, attempts are left', outcomes: ['failed'] },
   {
     verb: 'reap',
     from: ['leased'],
+    to: 'ready',
+    when: 'the same, no attempt is left or it must not be repeated, and it had not begun',
+    outcomes: ['released'],
+  },
+  {
+    verb: 'reap',
+    from: ['leased'],
     to: 'waiting',
-    when: 'the attempt timed out, attempts are left',
+    when: 'its target did not call back within the timeout, attempts are left',
     outcomes: ['failed'],
   },
   {

@@ -20,7 +20,7 @@ const RENEW = statement(
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
        unnest($5::bigint[]) as holder, unnest($6::float8[]) as until
    ), held as (
-     select r.ctid, r.job_id, r.nominal_at, r.cancel_requested,
+     select r.ctid, r.job_id, r.nominal_at, r.cancel_requested, r.deadline,
        case when r.cancel_requested then r.lease_until else greatest(r.lease_until, least(to_timestamp(u.until / 1000), r.deadline)) end as lease_until
      from u cross join lateral (
        select r.ctid, r.job_id, r.nominal_at, r.cancel_requested, r.lease_until, r.deadline from belfry.runs r
@@ -28,22 +28,22 @@ const RENEW = statement(
    ), renewed as (
      update belfry.runs r set lease_until = h.lease_until
      from held h where r.ctid = h.ctid and not h.cancel_requested
-     returning r.job_id, r.nominal_at, false, r.lease_until
+     returning r.job_id, r.nominal_at, false, r.lease_until, r.deadline
    )
    select * from renewed
    union all
-   select h.job_id, h.nominal_at, true, h.lease_until from held h where h.cancel_requested`,
+   select h.job_id, h.nominal_at, true, h.lease_until, h.deadline from held h where h.cancel_requested`,
 )
 
 /** Which of these fences are live: asked about what a batch did not return, since a locked row is passed over. */
 const LOOK = statement(
   'look_at_leases',
-  `select u.job_id, to_timestamp(u.nominal_at / 1000), r.cancel_requested, r.lease_until
+  `select u.job_id, to_timestamp(u.nominal_at / 1000), r.cancel_requested, r.lease_until, r.deadline
    from (
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
        unnest($5::bigint[]) as holder) u
    cross join lateral (
-     select r.cancel_requested, r.lease_until from belfry.runs r
+     select r.cancel_requested, r.lease_until, r.deadline from belfry.runs r
      where ${IS_OF_FENCE} and r.state = ${RUN_STATE.leased} limit 1) r`,
 )
 
@@ -52,6 +52,8 @@ export interface HeldLease {
   nominalAt: Instant
   cancelRequested: boolean
   leaseUntil: Instant
+  /** No renewal goes beyond it. */
+  lastUntil: Instant
 }
 
 export const fenceArrays = (fences: readonly Fence[]): ArrayValues[] => [
@@ -62,12 +64,13 @@ export const fenceArrays = (fences: readonly Fence[]): ArrayValues[] => [
   fences.map((fence) => fence.holder),
 ]
 
-type Row = [string, Instant, boolean, Instant]
-const heldOf = ([jobId, nominalAt, cancelRequested, leaseUntil]: Row): HeldLease => ({
+type Row = [string, Instant, boolean, Instant, Instant]
+const heldOf = ([jobId, nominalAt, cancelRequested, leaseUntil, lastUntil]: Row): HeldLease => ({
   jobId,
   nominalAt,
   cancelRequested,
   leaseUntil,
+  lastUntil,
 })
 
 export function renewLeases(db: Queryable, fences: readonly Fence[], until: Instant): Promise<HeldLease[]> {

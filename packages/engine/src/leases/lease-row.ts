@@ -1,3 +1,4 @@
+import { OVERTIME_MS } from '../job/overtime.ts'
 import { CAUSE, DELIVERY, KEYED } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
@@ -15,9 +16,11 @@ export const LEASED_RUN = {
   limitKey: column<string | null>('r.limit_key'),
   jobVersion: column<number>('r.job_version'),
   failures: column<number>('r.failures'),
+  failureClass: column<number | null>('r.failure_class'),
+  timeoutMs: column<number>('r.timeout_ms'),
   leasedAt: column<Instant>('r.leased_at'),
   leaseUntil: column<Instant>('r.lease_until'),
-  deadline: column<Instant>('r.deadline'),
+  deadline: column<Instant>(`r.deadline - ${OVERTIME_MS} * interval '1 ms'`),
   oneOff: column<boolean>('r.one_off'),
   atMostOnce: column<boolean>(`r.delivery % ${KEYED} = ${DELIVERY.at_most_once}`),
   isBackfill: column<boolean>(`r.cause = ${CAUSE.backfill}`),

@@ -1,3 +1,4 @@
+import { OVERTIME_MS } from '../job/overtime.ts'
 import type { Instant } from '../runtime/clock.ts'
 
 /** The fence of one attempt: every write for it names all of this, and changes nothing if it is not the live lease. */
@@ -23,9 +24,13 @@ export interface Lease extends Fence {
   queueId: number
   jobVersion: number
   failures: number
+  /** The class of its last failure that counted, by number; null: none did. */
+  failureClass: number | null
+  timeoutMs: number
   leasedAt: Instant
   /** As far as this node knows; renewed by the keeper. An expired lease is not started. */
   leaseUntil: Instant
+  /** When its time is up: its timeout counts from the lease, and anew from its beginning. The holder ends it then. */
   deadline: Instant
   atMostOnce: boolean
   oneOff: boolean
@@ -38,6 +43,9 @@ export interface Lease extends Fence {
   /** Made by a backfill, for a time that has long passed. */
   isBackfill?: boolean
 }
+
+/** No renewal goes beyond it. */
+export const lastUntil = ({ leasedAt, timeoutMs }: Lease): Instant => leasedAt + timeoutMs + OVERTIME_MS
 
 /** From when the age of a run counts. One of a backfill may be as old as it is: it counts from its lease. */
 export const agesFrom = ({ nominalAt, leasedAt, isBackfill }: Lease): Instant => (isBackfill ? leasedAt : nominalAt)

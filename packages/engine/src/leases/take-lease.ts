@@ -1,4 +1,5 @@
 import { shardOfJob } from '../job/ids.ts'
+import { OVERTIME_MS } from '../job/overtime.ts'
 import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
@@ -16,11 +17,15 @@ interface LeaseTexts {
 /** What a lease writes into the row of a ready run `r`: the only text. */
 export const takeLease = ({ holder, now, leaseUntil, queueSlot }: LeaseTexts): string =>
   `state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = ${holder}, leased_at = to_timestamp(${now}::float8 / 1000),
-       lease_until = to_timestamp(least(${leaseUntil}, ${now}::float8 + r.timeout_ms) / 1000),
-       deadline = to_timestamp((${now}::float8 + r.timeout_ms) / 1000), queue_slot = ${queueSlot}`
+       lease_until = to_timestamp(least(${leaseUntil}, ${now}::float8 + r.timeout_ms + ${OVERTIME_MS}) / 1000),
+       deadline = to_timestamp((${now}::float8 + r.timeout_ms + ${OVERTIME_MS}) / 1000), queue_slot = ${queueSlot}`
+
+/** What takes a lease out of the row of its run: the only text. */
+export const NO_LEASE =
+  'holder = null, leased_at = null, lease_until = null, deadline = null, begun_at = null, status_code = null'
 
 /** What a leasing update hands on of the rows `r` that it took. */
-export const TAKEN = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.timeout_ms, r.one_off, r.priority, r.turn, r.cause,
+export const TAKEN = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.failure_class, r.timeout_ms, r.one_off, r.priority, r.turn, r.cause,
        r.delivery, r.limit_key, r.holder`
 
 /** A leased run as a statement answers it, with what a one-off is to do; a recurring job's definition is remembered by version. */
@@ -31,6 +36,7 @@ export const LEASED = columns({
   tenantId: column<number>('t.tenant_id'),
   jobVersion: column<number>('t.job_version'),
   failures: column<number>('t.failures'),
+  failureClass: column<number | null>('t.failure_class'),
   timeoutMs: column<number>('t.timeout_ms'),
   oneOff: column<boolean>('t.one_off'),
   priority: column<number>('t.priority'),
@@ -71,7 +77,7 @@ export function claimedOf(
   return rows.map((row) => {
     const jobId = LEASED.get(row, 'jobId')
     const holder = LEASED.get(row, 'holder')
-    const deadline = now + LEASED.get(row, 'timeoutMs')
+    const timeoutMs = LEASED.get(row, 'timeoutMs')
     const turn = Number(LEASED.get(row, 'turn'))
     const lease: Lease = {
       shard: shardOfJob(jobId),
@@ -84,9 +90,11 @@ export function claimedOf(
       limitKey: LEASED.get(row, 'limitKey'),
       jobVersion: LEASED.get(row, 'jobVersion'),
       failures: LEASED.get(row, 'failures'),
+      failureClass: LEASED.get(row, 'failureClass'),
+      timeoutMs,
       leasedAt: now,
-      leaseUntil: Math.min(untils.get(holder) ?? now, deadline),
-      deadline,
+      leaseUntil: Math.min(untils.get(holder) ?? now, now + timeoutMs + OVERTIME_MS),
+      deadline: now + timeoutMs,
       atMostOnce: isOnce(LEASED.get(row, 'delivery')),
       oneOff: LEASED.get(row, 'oneOff'),
       definition: LEASED.get(row, 'definition'),

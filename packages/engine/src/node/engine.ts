@@ -6,6 +6,7 @@ import { RunChanges } from '../attempts/run-changes.sql.ts'
 import { Backfiller } from '../backfill/backfiller.ts'
 import { Backfills } from '../backfill/backfills.ts'
 import { Deliverer } from '../dependencies/deliverer.ts'
+import { Beginnings } from '../executors/beginnings.ts'
 import type { Perform } from '../executors/handlers/handler-pool.ts'
 import { Handlers } from '../executors/handlers/handlers.ts'
 import { type Judge, judge } from '../executors/handlers/judge.ts'
@@ -107,6 +108,7 @@ export class Engine {
   readonly #agents: Agents
   /** These go on until everything else has ended: leases are kept, and the node is seen. */
   readonly #heart: Agents
+  readonly beginnings: Beginnings
   readonly #exchange = new Exchange(this.turns)
   readonly #stopping = new AbortController()
   readonly #random: Random
@@ -159,14 +161,25 @@ export class Engine {
     const faulty = new FaultyClaims({ clock, logger })
     const claims = { db, clock, random, shards, limited, faulty, wakeups, cancelGraceMs }
     const ends = { logger, finisher, definitions, paused, turns, stopping }
-    this.handlers = new Handlers({ ...claims, ...ends, leaseMs, onRoom: () => this.#hasRoom() })
-    this.remote = new RemoteWorkers({ ...claims, ...ends, vaultKey, onNewWorker: () => this.#agents.wake(this.remote) })
+    this.beginnings = new Beginnings({ db, clock, logger, stopping })
+    this.handlers = new Handlers({
+      ...claims,
+      ...ends,
+      beginnings: this.beginnings,
+      leaseMs,
+      onRoom: () => this.#hasRoom(),
+    })
+    this.remote = new RemoteWorkers({
+      ...{ ...claims, ...ends, beginnings: this.beginnings, vaultKey },
+      onNewWorker: () => this.#agents.wake(this.remote),
+    })
     this.http = new HttpSide({
       ...{ db, clock, random, logger, shards, finisher, definitions, wakeups, stopping, paused, vaultKey },
       allowPrivateTargets: deps.allowPrivateTargets ?? false,
       publicUrl: () => deps.publicUrl?.() ?? LOCAL_URL,
       liveNodes: () => this.known.liveNodes,
       payloadLimit: (tenantId) => this.quotas.payloadLimit(tenantId),
+      beginnings: this.beginnings,
       settings: deps.http ?? {},
     })
     this.httpQueues = new HttpQueues({
@@ -174,8 +187,12 @@ export class Engine {
       serves: (queueId) => this.handlers.serves(queueId),
       serve: (queueId) => this.#serve(queueId, this.http.executor.perform, HTTP_CONCURRENCY, judgeHttp),
     })
-    this.keeper = new Keeper({ db, clock, logger, leaseMs, pools: () => this.handlers.pools })
-    this.reaper = new Reaper({ db, random, finisher, definitions, turns, wakeups })
+    this.keeper = new Keeper({
+      ...{ db, clock, logger, leaseMs },
+      pools: () => this.handlers.pools,
+      giveBack: (leases) => this.handlers.giveBack(leases),
+    })
+    this.reaper = new Reaper({ db, logger, random, finisher, definitions, turns, wakeups })
     this.expirer = new Expirer({ db, clock, wakeups })
 
     this.reader = new TimerReader({ db, clock, onRead: () => this.#agents.wake(...this.#promoters) })
@@ -247,7 +264,7 @@ export class Engine {
   }
 
   handle(queueId: number, handler: Handler, concurrency: number): void {
-    this.#serve(queueId, performHandler(handler), concurrency, judge)
+    this.#serve(queueId, performHandler(handler, this.beginnings), concurrency, judge)
   }
 
   #serve(queueId: number, perform: Perform, concurrency: number, judges: Judge): void {

@@ -1,4 +1,5 @@
 import type { Finisher } from '../attempts/finisher.ts'
+import type { Beginnings } from '../executors/beginnings.ts'
 import { Callbacks } from '../executors/http/callbacks.ts'
 import { Circuits } from '../executors/http/circuits.ts'
 import type { HttpDeps } from '../executors/http/http-call.ts'
@@ -29,6 +30,7 @@ interface HttpSideDeps {
   wakeups: Wakeups
   stopping: AbortSignal
   paused: Paused
+  beginnings: Beginnings
   vaultKey: Uint8Array
   allowPrivateTargets: boolean
   publicUrl(): string

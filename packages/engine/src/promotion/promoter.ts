@@ -1,3 +1,4 @@
+import { OVERTIME_MS } from '../job/overtime.ts'
 import { isKeyed, isOnce, OVERLAP } from '../job/states.ts'
 import type { Definitions } from '../leases/definitions.sql.ts'
 import { newHolder } from '../leases/holder.ts'
@@ -248,7 +249,7 @@ export class Promoter implements Step {
 const NEVER = { nominalAt: 0, dueAt: 0 }
 
 function leaseOf(timer: Timer, { holder, now, leaseUntil }: LeaseTerms, definition: string | null): Lease {
-  const deadline = now + timer.timeoutMs
+  const { timeoutMs } = timer
   return {
     shard: timer.shard,
     jobId: timer.jobId,
@@ -259,9 +260,11 @@ function leaseOf(timer: Timer, { holder, now, leaseUntil }: LeaseTerms, definiti
     queueId: timer.queueId,
     jobVersion: timer.jobVersion,
     failures: 0,
+    failureClass: null,
+    timeoutMs,
     leasedAt: now,
-    leaseUntil: Math.min(leaseUntil, deadline),
-    deadline,
+    leaseUntil: Math.min(leaseUntil, now + timeoutMs + OVERTIME_MS),
+    deadline: now + timeoutMs,
     atMostOnce: isOnce(timer.delivery),
     oneOff: timer.scheduleId === null,
     definition,

@@ -1,3 +1,4 @@
+import { OVERTIME_MS } from '../job/overtime.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -23,8 +24,8 @@ export const insertRuns = (born: string, run: RunTexts): string =>
 /** holder, leased_at, lease_until and deadline. */
 const leasedColumns = ({ holder, now, leaseUntil }: LeaseTexts): string =>
   `case when b.leased then ${holder}::bigint end, to_timestamp(case when b.leased then ${now}::float8 / 1000 end),
-       to_timestamp(case when b.leased then least(${leaseUntil}::float8, ${now}::float8 + b.timeout_ms) / 1000 end),
-       to_timestamp(case when b.leased then (${now}::float8 + b.timeout_ms) / 1000 end)`
+       to_timestamp(case when b.leased then least(${leaseUntil}::float8, ${now}::float8 + b.timeout_ms + ${OVERTIME_MS}) / 1000 end),
+       to_timestamp(case when b.leased then (${now}::float8 + b.timeout_ms + ${OVERTIME_MS}) / 1000 end)`
 
 const insertText = (run: RunTexts): string =>
   `with u as (

@@ -131,7 +131,7 @@ export class TestKit {
   async promote(): Promise<number> {
     await this.#ensurePartitions()
     const { promoted } = await this.#node.engine.promoter.runOnce()
-    await nextTurn()
+    await this.#handlersBegin()
     return promoted
   }
 
@@ -160,7 +160,7 @@ export class TestKit {
       all += delivered
       if (waitMs > 0) break
     }
-    await nextTurn()
+    await this.#handlersBegin()
     return all
   }
 
@@ -175,7 +175,7 @@ export class TestKit {
     if (queueId === undefined) throw new BelfryError('invalid_argument', `the queue "${queue}" has no handler here`)
     const before = this.#started
     await this.#node.engine.handlers.claimer(queueId)?.runOnce()
-    await nextTurn()
+    await this.#handlersBegin()
     return this.#started - before
   }
 
@@ -279,9 +279,15 @@ export class TestKit {
     return work
   }
 
+  /** In a turn of the event loop of their own, and some when the row says so. */
+  async #handlersBegin(): Promise<void> {
+    await nextTurn()
+    await this.#node.engine.beginnings.drained()
+  }
+
   /** A handler may ask the database, so a turn of the event loop is not enough; one that hangs is named. */
   async #handlersEnd(running: 'finish' | 'leave'): Promise<void> {
-    const { handlers } = this.#node.engine
+    await this.#handlersBegin()
     if (running === 'finish' && this.#atWork.size > 0) {
       let giveUp: NodeJS.Timeout | undefined
       const late = new Promise<'late'>((resolve) => {
@@ -295,7 +301,7 @@ export class TestKit {
       }
     }
     await nextTurn()
-    await handlers.settled()
+    await this.#node.engine.handlers.settled()
   }
 
   get #shards(): number[] {
@@ -311,5 +317,5 @@ export class TestKit {
   }
 }
 
-/** Handlers begin, and their ends are told, in a turn of the event loop of their own. */
+/** The ends of handlers are told in a turn of the event loop of their own. */
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Overlap, SKIP_REASON } from '../../src/job/states.ts'
-import { at, MINUTE, startKit } from './kit.ts'
+import { at, MINUTE, SECOND, startKit } from './kit.ts'
 import { EVERY_TEN, leave, minutesOf, setup } from './overlap-kit.ts'
 
 test('under buffer_one the first missed time waits, the others are skipped, and it runs when the live one has ended', async () => {
@@ -118,8 +118,8 @@ test('a run in backoff is alive: what waits for it waits over its retries, until
 })
 
 test.each([
-  ['a lease that expires for good', 'at_most_once', undefined],
-  ['a job without retries whose worker is lost', 'at_least_once', { maxAttempts: 1 }],
+  ['work that is lost', 'at_most_once', undefined],
+  ['a job without retries whose handler does not stop', 'at_least_once', { maxAttempts: 1 }],
 ] as const)('the next run is woken by %s', async (_, delivery, retry) => {
   const t = await startKit()
   await t.kit.handle('reports', () => new Promise(() => {}))
@@ -127,7 +127,7 @@ test.each([
   const { jobId } = await t.kit.jobs.create(job)
   await t.kit.pass(20 * MINUTE, leave)
   expect((await t.kit.runs.list({ jobId })).items.map(({ status }) => status)).toEqual(['blocked', 'running'])
-  await t.kit.pass(5 * MINUTE, leave)
+  await t.kit.pass(5 * MINUTE + 5 * SECOND, leave)
   expect((await t.kit.runs.list({ jobId })).items.map(({ status }) => status)[0]).toBe('running')
 })
 

@@ -17,8 +17,11 @@ export interface NodeOptions {
   queues?: Record<string, number>
   leaseMs?: number
   schema?: string
+  allowPrivateTargets?: boolean
   /** Hears no notification. */
   deaf?: boolean
+  /** After so many its handlers begin and do not end. */
+  stallsAfter?: number
 }
 
 interface Answer {
@@ -45,11 +48,12 @@ export class BelfryNode {
   #killed = false
   #endedByItself = false
 
-  constructor({ ledger, queues = {}, deaf = false, ...belfry }: NodeOptions) {
+  constructor({ ledger, queues = {}, deaf = false, stallsAfter, ...belfry }: NodeOptions) {
     const build = inject('build')
     if ('problem' in build) throw new Error(`this test needs a build: ${build.problem}`)
     const engine = join(build.directory, 'engine', 'dist', 'index.js')
-    const options = { engine, belfry, queues, ledger: { connection: ledger.connection, table: ledger.table }, deaf }
+    const book = { connection: ledger.connection, table: ledger.table }
+    const options = { engine, belfry, queues, ledger: book, deaf, stallsAfter }
     this.child = spawn(process.execPath, ['--expose-gc', PROGRAM, JSON.stringify(options)], {
       stdio: ['pipe', 'pipe', 'inherit'],
     })

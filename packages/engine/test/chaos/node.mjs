@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { scheduler } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 
-const { engine, belfry: options, queues, ledger, deaf } = JSON.parse(process.argv[2])
+const { engine, belfry: options, queues, ledger, deaf, stallsAfter = Infinity } = JSON.parse(process.argv[2])
 const { default: pg } = await import(pathToFileURL(createRequire(engine).resolve('pg')).href)
 const say = (message) => process.stdout.write(`${JSON.stringify(message)}\n`)
 
@@ -52,10 +52,12 @@ const end = writer(
    where l.job_id = line.job_id and l.nominal_at = line.nominal_at and l.attempt = line.attempt and l.pid = line.pid`,
 )
 
+let performed = 0
 async function perform(run) {
   const { ms = 0, blockMs = 0, failsOnce = false } = run.payload ?? {}
   const line = { job_id: run.jobId, nominal_at: run.nominalAt, attempt: run.attempt, pid: process.pid }
   await begin(line)
+  if (++performed > stallsAfter) await new Promise(() => {})
   if (blockMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blockMs)
   if (ms > 0) await scheduler.wait(ms)
   if (failsOnce && run.failures === 0) throw new Error('fails once')

@@ -32,7 +32,7 @@ async function begun(overlap: Overlap, more: object = {}) {
   }
   await come(a, 10)
   await a.promote()
-  await new Promise((resolve) => setImmediate(resolve))
+  await a.handlersBegin()
   expect(started).toEqual([nominal(10)])
   const live = () =>
     t.query<{ nominal_at: Date; state: number }>(
@@ -112,7 +112,7 @@ test('a run that was opened again and waits is woken by the end of the live run,
   await t.finish(new Error('down'))
   await t.come(t.a, 10)
   await t.a.promote()
-  await new Promise((resolve) => setImmediate(resolve))
+  await t.a.handlersBegin()
   await t.a.runs.retry(runIdOf(t.jobId, nominal(10).getTime()))
   expect(await t.states()).toEqual([
     [10, 'blocked'],

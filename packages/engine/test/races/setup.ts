@@ -25,8 +25,14 @@ async function startNode(schema: string, seed: number, database: pg.ClientConfig
   engine.reader.own(SHARDS)
   engine.waking.own(SHARDS)
   engine.backfiller.own(SHARDS)
+  /** In a turn of their own, and some when the row says so. */
+  const handlersBegin = async () => {
+    await new Promise((resolve) => setImmediate(resolve))
+    await engine.beginnings.drained()
+  }
   return {
     engine,
+    handlersBegin,
     db,
     clock,
     jobs: new Jobs(engine),
@@ -44,8 +50,7 @@ async function startNode(schema: string, seed: number, database: pg.ClientConfig
     claim: async (queue: string) => {
       const queueId = await engine.registry.queueId(1, queue)
       await engine.handlers.claimer(queueId)?.runOnce()
-      // The handlers begin in a turn of their own.
-      await new Promise((resolve) => setImmediate(resolve))
+      await handlersBegin()
     },
     handle: async (queue: string, handler: (run: ActiveRun) => unknown) =>
       engine.handle(await engine.registry.queueId(1, queue), handler, 10),

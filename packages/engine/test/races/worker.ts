@@ -3,7 +3,7 @@ import type { LeaseCall } from '../../src/executors/remote/lease-calls.ts'
 import type { HeartbeatItem } from '../../src/executors/remote/remote-workers.ts'
 import type { Node } from './setup.ts'
 
-const USUAL = { max: 1, waitMs: 0, leaseMs: 30_000, prefetch: 0 }
+const USUAL = { max: 1, waitMs: 0, leaseMs: 30_000, prefetch: 0, begins: false }
 const NEVER = new AbortController().signal
 
 /** A worker that talks to one node. */
@@ -28,6 +28,14 @@ export function workerOf(node: Node, workerId = 'w', tenantId = 1) {
         await remote.complete(
           caller,
           tokens.map((token) => ({ token, said: { status: 'released' as const } })),
+        )
+      ).map(({ outcome }) => outcome),
+    /** Their work never began. */
+    giveBack: async (tokens: readonly string[]) =>
+      (
+        await remote.complete(
+          caller,
+          tokens.map((token) => ({ token, said: { status: 'released' as const, begun: false as const } })),
         )
       ).map(({ outcome }) => outcome),
     heartbeat: async (tokens: readonly string[], said: Omit<HeartbeatItem, 'token'> = {}) =>

@@ -60,7 +60,7 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
       // Whoever named the call will repeat it, and is then answered with the same leases.
       if (answer.runs.length > 0 && body.requestId === undefined) {
         const giveBack = () => {
-          tenant.workers.release(body.workerId, tokensOf(answer.runs.filter(isRepeatable))).catch(ignored)
+          tenant.workers.release(body.workerId, answer.runs.filter(isRepeatable).map(tokenOf)).catch(ignored)
         }
         whenNotSent(reply, giveBack)
         ending?.catch(giveBack)
@@ -114,7 +114,7 @@ export function leaseRoutes(app: App, service: () => Service | null): void {
       },
     },
     async ({ tenant, body }) => ({
-      leases: await tenant.workers.release(body.workerId, tokensOf(body.leases)),
+      leases: await tenant.workers.release(body.workerId, body.leases),
     }),
   )
 }
@@ -137,15 +137,15 @@ function whenNotSent({ raw }: FastifyReply, undo: () => void): void {
 /** Of what may be performed once at most, not even a part of the answer may have been read. */
 const isRepeatable = ({ atMostOnce }: { atMostOnce?: true }): boolean => atMostOnce !== true
 
-const tokensOf = (leases: { token: string }[]): string[] => leases.map(({ token }) => token)
+const tokenOf = ({ token }: { token: string }) => ({ token })
 
 /** Without it they come back when their leases end. */
 const ignored = (): void => {}
 
 function leaseCall(body: Static<typeof leaseBody>) {
-  const { workerId, max = 1, waitMs = 0, leaseMs = DEFAULT_LEASE_MS, requestId, prefetch = 0 } = body
+  const { workerId, max = 1, waitMs = 0, leaseMs = DEFAULT_LEASE_MS, requestId, prefetch = 0, begins = false } = body
   if (prefetch > max) throw refusal([{ path: 'prefetch', message: `must be at most max, which is ${max}` }])
-  return { workerId, max, waitMs, leaseMs, prefetch, ...(requestId === undefined ? {} : { requestId }) }
+  return { workerId, max, waitMs, leaseMs, prefetch, begins, ...(requestId === undefined ? {} : { requestId }) }
 }
 
 type Beat = Static<typeof heartbeatBody>['leases'][number]

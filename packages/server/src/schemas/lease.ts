@@ -103,6 +103,13 @@ export const leaseBody = onlyCompares(
             'How many of `max` would have to wait at the worker; runs of jobs with `delivery: at_most_once` are only given into the others.',
         }),
       ),
+      begins: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description:
+            'The worker says that work begins, where a run has `begin`. Otherwise the work of such a run begins with this answer: a worker that dies with it has lost an `at_most_once` run, or used up the last attempt.',
+        }),
+      ),
     },
     { additionalProperties: false, examples: [{ workerId: 'mailer-7f3a', max: 10, requestId: 'lease-000042' }] },
   ),
@@ -117,12 +124,21 @@ const leasedRun = Type.Object(
     failures: Type.Integer({ description: 'How many attempts have failed and counted.' }),
     token,
     leaseUntil: instant('Until when it is held without a heartbeat.'),
-    deadline: instant('When the attempt is over whatever happens: heartbeats do not extend it.'),
+    deadline: instant('When its time is up, if it begins at once. Heartbeats do not extend it.'),
+    timeoutMs: Type.Integer({ description: 'How long the work may take from its beginning.' }),
     payload: Type.Optional(Type.Unknown({ description: 'What the job was created with.' })),
     payloadRef: Type.Optional(Type.String({ description: 'Where the payload lies: `GET /v1/payloads/{ref}`.' })),
     labels: Type.Optional(Type.Record(Type.String(), Type.String())),
     checkpoint: Type.Optional(Type.Unknown({ description: 'What an attempt before this one left last.' })),
-    atMostOnce: Type.Optional(Type.Literal(true, { description: 'Once begun, it is never given to anybody again.' })),
+    atMostOnce: Type.Optional(
+      Type.Literal(true, { description: 'Once begun, it is never given to any worker again.' }),
+    ),
+    begin: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'Send a heartbeat with `begun` before the work begins, and begin only if it is answered with `ok`.',
+      }),
+    ),
     traceparent: Type.String({ description: 'W3C trace context.' }),
     parents: Type.Optional(
       Type.Array(parentRun, { description: 'Of a job that waits for others: how those ended, and their results.' }),
@@ -182,6 +198,7 @@ const heartbeatItem = Type.Object(
       ),
     ),
     logs: Type.Optional(Type.Array(logLine, { maxItems: MAX_LINES_PER_CALL })),
+    begun: Type.Optional(Type.Literal(true, { description: 'The work begins when this is answered with `ok`.' })),
   },
   { title: 'Heartbeat', additionalProperties: false },
 )
@@ -234,7 +251,23 @@ export const completeAnswer = Type.Object({ results: toldResults })
 export const releaseBody = onlyCompares(
   'token',
   Type.Object(
-    { workerId, leases: Type.Array(Type.Object({ token }, { additionalProperties: false }), { maxItems: MAX_ITEMS }) },
+    {
+      workerId,
+      leases: Type.Array(
+        Type.Object(
+          {
+            token,
+            begun: Type.Optional(
+              Type.Literal(false, {
+                description: 'The work never began: the run is ready in its old turn, and history has nothing of it.',
+              }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+        { maxItems: MAX_ITEMS },
+      ),
+    },
     { additionalProperties: false, examples: [{ workerId: 'mailer-7f3a', leases: [{ token: EXAMPLE_TOKEN }] }] },
   ),
 )

@@ -34,7 +34,10 @@ export class ActiveRun {
   #aborted: AbortReason | null = null
   /** For whoever performs many short runs: an abort signal for each would cost more than the run. */
   onAbort: (() => void) | null = null
+  /** When it got its slot, and then when its work began. */
   startedAt: Instant
+  /** It may have done something. */
+  hasBegun = false
   /** In the list of its pool. */
   place = -1
   /** The handler completes the run in its own transaction: heartbeats stop. */
@@ -47,6 +50,18 @@ export class ActiveRun {
     this.lease = lease
     this.#services = services
     this.startedAt = now
+  }
+
+  /** It waits for nothing more here: its timeout counts from now. */
+  start(at: Instant): void {
+    this.startedAt = at
+    this.lease.deadline = at + this.lease.timeoutMs
+  }
+
+  /** Its work begins, unless it was given up or that could not be said (null). */
+  begin(at: Instant | null): boolean {
+    this.hasBegun = at !== null && !this.over && this.#aborted === null
+    return this.hasBegun
   }
 
   get id(): string {

@@ -22,6 +22,7 @@ function setup() {
   const lease = (turn: number): Lease =>
     ({
       turn,
+      leasedAt: clock.now(),
       leaseUntil: Number.POSITIVE_INFINITY,
       deadline: Number.POSITIVE_INFINITY,
       limitKey: null,
@@ -73,4 +74,43 @@ test('nothing is kept for those who overtake when none has come for a second', a
   t.clock.advance(1_000)
   await t.work()
   expect(t.pool.active.size).toBe(SLOTS)
+})
+
+/** Work that was short until now. */
+async function quick() {
+  const t = setup()
+  t.lease(25 * SLOTS)
+  for (let round = 0; round < 25; round++) await t.work()
+  expect(t.pool.active.size).toBe(0)
+  expect(t.pool.credit()).toBeGreaterThan(SLOTS)
+  return t
+}
+
+test('what has waited for a second goes away once, and nothing is leased ahead of a slot for ten seconds', async () => {
+  const t = await quick()
+  t.lease(SLOTS + 10)
+  await turnOfLoop()
+  expect(t.pool.waiting).toBe(10)
+  t.clock.advance(999)
+  expect(t.pool.takeOverdue(t.clock.now())).toEqual([])
+  t.clock.advance(1)
+  expect(t.pool.takeOverdue(t.clock.now())).toHaveLength(10)
+  expect(t.pool.takeOverdue(t.clock.now())).toEqual([])
+  for (let round = 0; round < 10; round++) {
+    await t.work()
+    expect(t.pool.credit()).toBe(SLOTS)
+    t.lease(SLOTS)
+  }
+  t.clock.advance(10_000)
+  for (let round = 0; round < 10; round++) {
+    await t.work()
+    t.lease(SLOTS)
+  }
+  expect(t.pool.credit()).toBeGreaterThan(0)
+})
+
+test('while nothing has ended for a second nothing is leased ahead of a slot', async () => {
+  const t = await quick()
+  t.clock.advance(1_001)
+  expect(t.pool.credit()).toBe(SLOTS)
 })

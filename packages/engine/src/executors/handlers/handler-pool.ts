@@ -26,6 +26,10 @@ const MOMENT_MS = 200
 const SMOOTHING = 16
 /** A claim that is worth its statement. */
 const WORTH_CLAIMING = 120
+/** What has waited here for so long goes back: another process may have a slot for it. */
+const MAX_WAIT_MS = 1_000
+/** For so long after something went back nothing is leased ahead of a slot. */
+const CAREFUL_MS = 10_000
 /** One slot in so many is kept for those who overtake, while such come: otherwise they wait for the end of a run each time. */
 const SLOTS_PER_KEPT = 20
 const KEPT_MS = 1_000
@@ -53,6 +57,7 @@ export class HandlerPool {
   /** The highest turn of what has begun. */
   #begunUpTo = Number.NEGATIVE_INFINITY
   #overtakenAt = Number.NEGATIVE_INFINITY
+  #carefulUntil: Instant = Number.NEGATIVE_INFINITY
   /** Its queue is paused: what has begun goes on, nothing more is taken. */
   paused = false
 
@@ -81,14 +86,21 @@ export class HandlerPool {
   /** How many more runs may be leased to this pool. */
   credit(): number {
     if (this.#stopped || this.paused) return 0
-    return Math.max(0, this.#concurrency + this.#prefetch - this.#active.size - this.waiting - this.#reserved)
+    return Math.max(0, this.#most - this.#active.size - this.waiting - this.#reserved)
   }
 
   /** Enough room for a claim that is worth its statement. */
   wantsMore(): boolean {
     const credit = this.credit()
-    const most = this.#concurrency + this.#prefetch
+    const most = this.#most
     return credit > 0 && (this.waiting === 0 || credit >= Math.max(most / 4, Math.min(WORTH_CLAIMING, most / 2)))
+  }
+
+  /** What is performed and what waits, together. */
+  get #most(): number {
+    const now = this.#deps.clock.now()
+    const isLate = now - this.#windowStart > MAX_WAIT_MS
+    return this.#concurrency + (isLate || now < this.#carefulUntil ? 0 : this.#prefetch)
   }
 
   /** Runs are short, and a due run was taken a moment ago. */
@@ -143,6 +155,16 @@ export class HandlerPool {
     return taken
   }
 
+  /** Takes those away that have waited for too long. */
+  takeOverdue(now: Instant): Lease[] {
+    const isOverdue = ({ leasedAt }: Lease) => now - leasedAt >= MAX_WAIT_MS
+    if (!this.waitingLeases().some(isOverdue)) return []
+    const waiting = this.takeWaiting()
+    for (const lease of waiting) if (!isOverdue(lease)) this.#backlog.push(lease)
+    this.#carefulUntil = now + CAREFUL_MS
+    return waiting.filter((lease) => isOverdue(lease) && lease.leaseUntil !== LOST)
+  }
+
   /** Starts nothing more. */
   stop(): void {
     this.#stopped = true
@@ -150,8 +172,9 @@ export class HandlerPool {
 
   /** Gives the slot back although the handler has not ended: its lease is lost, or it ignores that it was aborted. */
   giveUp(run: ActiveRun, reason: AbortReason): void {
-    run.over = true
     run.abort(reason)
+    if (reason === 'timeout' && !run.over) this.#deps.onEnd(run, STUCK)
+    run.over = true
     if (this.#active.delete(run)) this.#fill()
   }
 
@@ -220,6 +243,10 @@ export class HandlerPool {
     this.#endedInWindow = 0
     this.#windowStart = now
   }
+}
+
+const STUCK: End = {
+  threw: new Error('the attempt took longer than its timeout, and did not stop when it was told to'),
 }
 
 /** One without a turn is as early as can be. */

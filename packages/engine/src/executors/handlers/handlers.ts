@@ -19,8 +19,10 @@ import { pause } from '../../runtime/pause.ts'
 import type { Paused } from '../../shards/paused.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import { UnknownOutcome } from '../../store/database-errors.ts'
+import type { Beginnings } from '../beginnings.ts'
 import { Begun } from '../begun.ts'
-import { releaseOf, Startable } from '../startable.ts'
+import { GiveBack } from '../give-back.ts'
+import { Startable } from '../startable.ts'
 import type { ActiveRun } from './active-run.ts'
 import { HandlerPool, type Perform } from './handler-pool.ts'
 import { type End, failed, givenUp, type Judge, judge } from './judge.ts'
@@ -35,6 +37,7 @@ export interface HandlersDeps extends LimitsDeps {
   turns: Turns
   leaseMs: number
   stopping: AbortSignal
+  beginnings: Beginnings
   /** A pool has room again: promotion may be waiting for it. */
   onRoom(): void
 }
@@ -53,6 +56,7 @@ export class Handlers implements DirectLeases {
   readonly #support: RunSupport
   readonly #startable: Startable
   readonly #begun: Begun
+  readonly #goingBack: GiveBack
   readonly #serving = new Map<number, Serving>()
   /** Handlers that ended after `completeIn`, while the engine looks whether their transaction was committed. */
   readonly #looking = new Set<Promise<void>>()
@@ -63,6 +67,7 @@ export class Handlers implements DirectLeases {
     this.#support = new RunSupport(deps)
     this.#startable = new Startable({ ...deps, end: (finish) => this.#end(finish) })
     this.#begun = new Begun(deps.logger)
+    this.#goingBack = new GiveBack(deps)
   }
 
   get queueIds(): number[] {
@@ -117,7 +122,7 @@ export class Handlers implements DirectLeases {
     for (const { pool, loop } of this.#serving.values()) {
       const wasPaused = pool.paused
       pool.paused = queueIds.has(pool.queueId)
-      if (pool.paused) for (const lease of pool.takeWaiting()) this.#end(releaseOf(lease, this.#deps.clock.now()))
+      if (pool.paused) this.giveBack(pool.takeWaiting())
       if (!wasPaused || pool.paused) continue
       loop.wake()
       this.#deps.onRoom()
@@ -177,7 +182,7 @@ export class Handlers implements DirectLeases {
     for (const [queueId, list] of byQueue) {
       const pool = this.#serving.get(queueId)?.pool
       // A claim that was under way when its queue was paused.
-      if (pool?.paused) for (const lease of list) this.#end(releaseOf(lease, this.#deps.clock.now()))
+      if (pool?.paused) this.giveBack(list)
       else pool?.accept(list)
     }
   }
@@ -248,9 +253,8 @@ export class Handlers implements DirectLeases {
     const { clock } = this.#deps
     for (const { pool } of this.#serving.values()) pool.stop()
     await Promise.all([...this.#serving.values()].map(({ loop }) => loop.stop()))
-    const now = clock.now()
-    for (const pool of this.pools) for (const lease of pool.takeWaiting()) this.#end(releaseOf(lease, now))
-    const until = now + graceMs
+    for (const pool of this.pools) this.giveBack(pool.takeWaiting())
+    const until = clock.now() + graceMs
     const busy = () => this.pools.some((pool) => pool.active.size > 0)
     while (busy() && clock.now() < until) await pause(Math.min(20, Math.max(1, until - clock.now())))
     for (const pool of this.pools) {
@@ -262,9 +266,16 @@ export class Handlers implements DirectLeases {
     await this.settled()
   }
 
-  /** Ends when the ends and log lines of all handlers that have ended are written. */
+  /** Their work has not begun, and does not begin here. */
+  giveBack(leases: readonly Lease[]): void {
+    for (const lease of leases) this.#goingBack.push(lease, () => this.#begun.ended(lease))
+  }
+
+  /** Ends when those begin whose beginnings were to be said, and the ends and log lines of all that have ended are written. */
   async settled(): Promise<void> {
+    await this.#deps.beginnings.drained()
     await Promise.all(this.#looking)
+    await this.#goingBack.drained()
     await this.#deps.finisher.drained()
     await this.#support.drained()
   }

@@ -16,13 +16,15 @@ const WRITTEN_NUL = /(?<!\\)(?:\\\\)*\\u0000/
 /** An attempt that somebody has performed: a handler here, or a worker elsewhere. */
 export type Attempted = Pick<ActiveRun, 'lease' | 'definition' | 'startedAt'>
 
-export type End = { returned: unknown } | { threw: unknown }
+/** `notBegun`: nothing was done, and the run goes back. */
+export type End = { returned: unknown } | { threw: unknown } | { notBegun: true }
 
 /** Null: the attempt goes on without this node. */
 export type Judge = (run: ActiveRun, end: End, now: Instant, random: Random) => Finish | null
 
 /** Turns what a handler did into how its attempt ends. */
 export function judge(run: ActiveRun, end: End, now: Instant, random: Random): Finish {
+  if ('notBegun' in end) return { ...released(run, now), startedAt: null }
   const said = 'returned' in end ? end.returned : end.threw
   if (isVerdict(said)) return judgeVerdict(run, said, now, random)
   if ('returned' in end) {
@@ -85,8 +87,8 @@ export function tryAgain(
 }
 
 /** The node stops and will not wait longer. What became of work that may be done at most once nobody knows: it is lost. */
-export function givenUp(run: Attempted, now: Instant): Finish {
-  if (!run.lease.atMostOnce) return released(run, now)
+export function givenUp(run: ActiveRun, now: Instant): Finish {
+  if (!run.lease.atMostOnce || !run.hasBegun) return released(run, now)
   return {
     ...ended(run, now),
     outcome: OUTCOME.lost,

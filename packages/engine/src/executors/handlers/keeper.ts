@@ -1,5 +1,5 @@
 import { liveAmong, renewLeases } from '../../leases/heartbeat.sql.ts'
-import { byLockOrder, type Lease, LOST, runKey } from '../../leases/lease.ts'
+import { byLockOrder, type Lease, LOST, lastUntil, runKey } from '../../leases/lease.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
@@ -24,11 +24,12 @@ interface KeeperDeps {
   logger: Logger
   leaseMs: number
   pools(): HandlerPool[]
+  giveBack(leases: readonly Lease[]): void
 }
 
 /** At a third of the lease's length: two heartbeats may be lost before it expires. */
 const needsRenewal = (lease: Lease, now: Instant, leaseMs: number): boolean =>
-  lease.leaseUntil !== LOST && lease.leaseUntil < lease.deadline && lease.leaseUntil - now <= (leaseMs * 2) / 3
+  lease.leaseUntil !== LOST && lease.leaseUntil - now <= (leaseMs * 2) / 3 && lease.leaseUntil < lastUntil(lease)
 
 /**
  * Keeps this node's leases alive while their handlers run, in batches, and tells handlers what happened to theirs: time is
@@ -43,10 +44,11 @@ export class Keeper implements Step {
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
-    const { clock, leaseMs, pools } = this.#deps
+    const { clock, leaseMs, pools, giveBack } = this.#deps
     const now = clock.now()
     const due: Held[] = []
     for (const pool of pools()) {
+      giveBack(pool.takeOverdue(now))
       for (const run of pool.active) {
         if (now >= run.lease.deadline + STUCK_MS) pool.giveUp(run, 'timeout')
         else if (now >= run.lease.deadline) run.abort('timeout')
@@ -76,7 +78,7 @@ export class Keeper implements Step {
       const held = byRun.get(runKey(renewed))
       byRun.delete(runKey(renewed))
       if (!held) continue
-      held.lease.leaseUntil = Math.min(now + leaseMs, held.lease.deadline)
+      held.lease.leaseUntil = renewed.leaseUntil
       if (renewed.cancelRequested) held.run?.abort('canceled')
     }
     if (byRun.size > 0) await this.#notReturned([...byRun.values()])

@@ -74,7 +74,7 @@ export class RunSupport implements RunServices {
       run.abort('lease_lost')
       throw new BelfryError('lease_lost', `the lease of run ${run.id}, attempt ${run.attempt}, is no longer live`)
     }
-    run.lease.leaseUntil = Math.min(clock.now() + leaseMs, run.lease.deadline)
+    run.lease.leaseUntil = held.leaseUntil
     if (held.cancelRequested) run.abort('canceled')
   }
 

@@ -4,13 +4,13 @@ import { BelfryError } from '../../errors.ts'
 import type { Definition } from '../../job/definition.ts'
 import { retryDecision } from '../../job/retry.ts'
 import { OUTCOME } from '../../job/states.ts'
+import { ACCEPTED, type AwaitedCallback, awaitCallbacks } from '../../leases/await-callback.sql.ts'
 import type { Definitions } from '../../leases/definitions.sql.ts'
-import { liveAmong, renewLeases } from '../../leases/heartbeat.sql.ts'
-import { agesFrom, byLockOrder, type Fence, type Lease, runKey } from '../../leases/lease.ts'
+import { agesFrom, type Fence, type Lease } from '../../leases/lease.ts'
+import { LeaseWrites } from '../../leases/lease-writes.ts'
 import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import { Lanes } from '../../runtime/lanes.ts'
-import { pause } from '../../runtime/pause.ts'
+import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
@@ -30,6 +30,7 @@ interface CallbacksDeps {
   db: Database
   clock: Clock
   random: Random
+  logger: Logger
   finisher: Finisher
   definitions: Definitions
   wakeups: Wakeups
@@ -37,17 +38,10 @@ interface CallbacksDeps {
   stopping: AbortSignal
 }
 
-interface Waiting {
+interface Waiting extends AwaitedCallback {
   lease: Lease
   settle(): void
 }
-
-/** The status that every attempt which ends by a callback was answered with. */
-const ACCEPTED = 202
-const MAX_BATCH = 500
-const RETRY_PAUSE_MS = 200
-/** Longer than any timeout; the deadline bounds it. */
-const FOR_EVER_MS = 100 * 365 * 86_400_000
 
 /**
  * Runs whose target said that it will report the end later. Their lease lasts until the deadline and no node holds them:
@@ -56,12 +50,19 @@ const FOR_EVER_MS = 100 * 365 * 86_400_000
 export class Callbacks {
   readonly #deps: CallbacksDeps
   readonly #tokens: CallbackTokens
-  readonly #waits: Lanes<Waiting>
+  readonly #waits: LeaseWrites<Waiting>
 
   constructor(deps: CallbacksDeps) {
     this.#deps = deps
     this.#tokens = new CallbackTokens(deps.vaultKey)
-    this.#waits = new Lanes({ lanes: 1, maxBatch: MAX_BATCH, work: (batch) => this.#extend(batch) })
+    const { db, logger, stopping } = deps
+    this.#waits = new LeaseWrites({
+      ...{ db, logger, lanes: 1 },
+      write: (items) => awaitCallbacks(db, items),
+      settle: ({ settle }) => settle(),
+      // Until it is said the keeper's heartbeats, and the grace after an outage, keep the lease.
+      isWorthIt: () => !stopping.aborted,
+    })
   }
 
   tokenOf(runId: string, fence: Fence): string {
@@ -69,8 +70,8 @@ export class Callbacks {
   }
 
   /** Ends when the lease lasts until its deadline, or is no longer this node's: either way it is done with it. */
-  waitFor(lease: Lease): Promise<void> {
-    return new Promise((settle) => this.#waits.push({ lease, settle }))
+  waitFor(lease: Lease, begunAt: Instant): Promise<void> {
+    return new Promise((settle) => this.#waits.push({ lease, begunAt, settle }))
   }
 
   /** Saying the same again is harmless. */
@@ -133,29 +134,6 @@ export class Callbacks {
       nextDueAt: now + decision.delayMs,
       turn: null,
     }
-  }
-
-  async #extend(batch: Waiting[]): Promise<void> {
-    const { db, clock, stopping } = this.#deps
-    let left = new Map(batch.map((waiting) => [runKey(waiting.lease), waiting]))
-    while (left.size > 0 && !stopping.aborted) {
-      try {
-        const fences = [...left.values()].map(({ lease }) => lease).sort(byLockOrder)
-        for (const held of await renewLeases(db, fences, clock.now() + FOR_EVER_MS)) {
-          left.get(runKey(held))?.settle()
-          left.delete(runKey(held))
-        }
-        if (left.size === 0) return
-        // Passed over because another transaction holds the row, or ended meanwhile: perhaps by the callback itself.
-        const live = await liveAmong(db, fences)
-        for (const [key, { settle }] of left) if (!live.has(key)) settle()
-        left = new Map([...left].filter(([key]) => live.has(key)))
-      } catch {
-        // The database is away: the keeper's heartbeats, and the grace after an outage, keep the lease meanwhile.
-      }
-      if (left.size > 0) await pause(RETRY_PAUSE_MS)
-    }
-    for (const { settle } of left.values()) settle()
   }
 }
 

@@ -54,8 +54,12 @@ export class Connection implements ConnectionListener {
   send(exchange: Exchange, request: OutgoingRequest): void {
     this.#exchange = exchange
     this.#request = request
-    if (this.#socket !== null) this.#place.write(this)
+    if (this.#socket !== null) this.#announce()
     else this.#giveUp = this.#place.connect(this.#place.destination, this, exchange)
+  }
+
+  #announce(): void {
+    this.#exchange?.whenAnnounced(() => this.#place.write(this))
   }
 
   write(): void {
@@ -91,7 +95,7 @@ export class Connection implements ConnectionListener {
       this.#error = error
     })
     socket.on('close', () => this.#broken(this.#error ?? new Error('the target closed the connection')))
-    this.#place.write(this)
+    this.#announce()
   }
 
   failed(error: Error): void {

@@ -14,7 +14,19 @@ export interface CallSignal {
 /** Nobody looks at more; a target that sends more is cut off. */
 const MAX_READ_BYTES = 1024 * 1024
 
-export type Break = 'timeout' | 'canceled' | 'error'
+/** `unsaid`: its beginning could not be said, so nothing of it was written. */
+export type Break = 'timeout' | 'canceled' | 'error' | 'unsaid'
+
+/** Says that the first byte is about to be sent, and answers whether it may be. */
+export type Announce = (told: (mayBegin: boolean) => void) => void
+
+/** What holds from the beginning: how long it may take, what cuts it off, and who must hear before it is sent. */
+export interface ExchangeTerms {
+  deadline: Instant
+  signal: CallSignal | null
+  /** Null: nobody must. */
+  announce: Announce | null
+}
 
 /** One request and what came of it, from before it is prepared until it has ended; it ends once. */
 export class Exchange implements Expiring, ConnectTimings, AnswerListener {
@@ -39,22 +51,24 @@ export class Exchange implements Expiring, ConnectTimings, AnswerListener {
   keepBytes = 4_096
   readonly #clock: Clock
   readonly #deadlines: Deadlines
+  readonly #announce: Announce | null
   #signal: CallSignal | null = null
   #keptBytes = 0
   #readBytes = 0
   #abort: (() => void) | null = null
   #onOver: (() => void) | null = null
 
-  constructor(deps: { clock: Clock; deadlines: Deadlines }, until: { deadline: Instant; signal: CallSignal | null }) {
+  constructor(deps: { clock: Clock; deadlines: Deadlines }, { deadline, signal, announce }: ExchangeTerms) {
     this.#clock = deps.clock
     this.#deadlines = deps.deadlines
-    this.deadline = until.deadline
+    this.#announce = announce
+    this.deadline = deadline
     this.startedAt = deps.clock.now()
-    if (until.signal?.aborted) this.#end('canceled')
-    else if (until.deadline <= this.startedAt) this.#end('timeout')
+    if (signal?.aborted) this.#end('canceled')
+    else if (deadline <= this.startedAt) this.#end('timeout')
     else {
       deps.deadlines.add(this)
-      if (until.signal) this.#listen(until.signal)
+      if (signal) this.#listen(signal)
     }
   }
 
@@ -70,6 +84,16 @@ export class Exchange implements Expiring, ConnectTimings, AnswerListener {
 
   expire(): void {
     this.#breakOff('timeout')
+  }
+
+  /** A connection for it is there: `write` is called when it may be written, and in any case if it is over. */
+  whenAnnounced(write: () => void): void {
+    if (this.#announce === null) write()
+    else
+      this.#announce((mayBegin) => {
+        if (!mayBegin) this.#breakOff('unsaid')
+        write()
+      })
   }
 
   /** It is being written; `abort` cuts it off. */

@@ -1,7 +1,7 @@
 import type { HttpTarget } from '../../job/definition.ts'
 import type { FailureClass } from '../../job/states.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
-import type { CallSignal } from './exchange.ts'
+import type { Announce, CallSignal } from './exchange.ts'
 import type { OAuthTokens } from './oauth-tokens.ts'
 import type { TargetUrl } from './target-url.ts'
 import type { TraceParents } from './trace-parent.ts'
@@ -23,6 +23,8 @@ export interface HttpCall {
   /** The whole attempt ends here, whatever it is doing. */
   deadline: Instant
   signal: CallSignal | null
+  /** Must hear that its first byte is about to be sent; null: nobody must. */
+  announce: Announce | null
   /** Where a target that answered 202 with `Belfry-Callback: wait` reports the end. */
   callbackUrl?: string
   traceparent?: string

@@ -1,10 +1,13 @@
 import { gateKeyOf } from '../../job/gate-key.ts'
+import { FAILURE_CLASS } from '../../job/states.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import { PAUSE_KIND, type Paused, pauseError } from '../../shards/paused.ts'
+import { type Beginnings, mustBeSaid } from '../beginnings.ts'
 import type { ActiveRun } from '../handlers/active-run.ts'
 import type { End } from '../handlers/judge.ts'
+import { notBegun } from '../handlers/perform-handler.ts'
 import type { Callbacks } from './callbacks.ts'
 import type { Circuit, CircuitSettings, Health } from './circuit.ts'
 import { type Circuits, circuitKey, openCircuitError } from './circuits.ts'
@@ -30,6 +33,7 @@ interface HttpExecutorDeps {
   circuits: Circuits
   limits: OriginLimits
   callbacks: Callbacks
+  beginnings: Beginnings
   http: HttpDeps
   paused: Paused
   publicUrl(): string
@@ -152,7 +156,7 @@ export class HttpExecutor {
     const { liveNodes, random } = this.#deps
     const isProbe = pass.probe !== null
     // The probe is one call anyway.
-    if (run.failures > 0 && !isProbe) {
+    if (isRetry(run) && !isProbe) {
       const budget = this.#budgets.of(key, now)
       if (!budget.takeRetry(now, liveNodes())) {
         const until = budget.returnAt(now, liveNodes(), random)
@@ -206,10 +210,15 @@ export class HttpExecutor {
 
   #send(call: Call, pass: Pass, now: Instant): void {
     const { run, key } = call
-    if (run.failures === 0) this.#budgets.of(key, now).first(now)
-    run.startedAt = now
+    run.start(now)
+    if (!isRetry(run)) this.#budgets.of(key, now).first(now)
     perform(this.#requestOf(call), this.#deps.http, {
       ended: (end) => this.#ended(call, pass, end),
+      unsaid: () => {
+        this.#record(pass, null, null)
+        call.done(notBegun(run))
+        this.#slots.leave(call.url.origin, this.#deps.clock.now())
+      },
       threw: (threw) => {
         this.#slots.leave(call.url.origin, this.#deps.clock.now())
         call.done({ threw })
@@ -217,14 +226,13 @@ export class HttpExecutor {
     })
   }
 
-  #ended(call: Call, pass: Pass, end: HttpEnd): void {
-    const { run, url, key } = call
+  #ended({ run, url, key, done }: Call, pass: Pass, end: HttpEnd): void {
     const now = this.#deps.clock.now()
-    if (run.failures > 0 && end.kind !== 'failed') this.#budgets.of(key, now).retryWentWell(now)
+    if (isRetry(run) && end.kind !== 'failed') this.#budgets.of(key, now).retryWentWell(now)
     this.#record(pass, healthOf(run, end), end)
     if (end.kind === 'waits')
-      void this.#deps.callbacks.waitFor(run.lease).then(() => call.done({ returned: FORGOTTEN }))
-    else call.done({ returned: end })
+      void this.#deps.callbacks.waitFor(run.lease, run.startedAt).then(() => done({ returned: FORGOTTEN }))
+    else done({ returned: end })
     this.#slots.leave(url.origin, now)
   }
 
@@ -257,10 +265,18 @@ export class HttpExecutor {
       attempt: lease.attempt,
       deadline: lease.deadline,
       signal: new RunSignal(run),
+      announce: this.#announceOf(run),
       callbackUrl: `${this.#deps.publicUrl()}/v1/callbacks/${this.#deps.callbacks.tokenOf(id, lease)}`,
     }
     if (definition.payloadRef !== undefined) call.payloadRef = definition.payloadRef
     return call
+  }
+
+  /** As late as can be: a process that dies while it connects has not called. */
+  #announceOf(run: ActiveRun): HttpCall['announce'] {
+    const { beginnings } = this.#deps
+    if (!mustBeSaid(run.lease, run.startedAt)) return null
+    return (told) => beginnings.say(run.lease, (at) => told(run.begin(at)))
   }
 }
 
@@ -296,6 +312,10 @@ const NO_TARGET: HttpResult = {
   response: null,
   written: false,
 }
+
+/** Its target has failed it before. A lease that expired says nothing about the target. */
+const isRetry = ({ lease }: ActiveRun): boolean =>
+  lease.failures > 0 && lease.failureClass !== FAILURE_CLASS.lease_expired
 
 /** Too much of the attempt's time went by while it waited here: it gets all of it another time. */
 const isHalfOver = ({ startedAt, lease: { deadline } }: ActiveRun, now: Instant): boolean =>

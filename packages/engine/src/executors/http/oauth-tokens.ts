@@ -84,7 +84,11 @@ export class OAuthTokens {
   async #post(request: TokenRequest, style: Style): Promise<Answer> {
     const { origin, path, refusal } = this.#transport.urls.of(request.tokenUrl)
     if (refusal !== null) throw invalidTarget(`the token endpoint may not be called: ${refusal}`)
-    const exchange = this.#transport.open({ deadline: this.#clock.now() + REQUEST_TIMEOUT_MS, signal: null })
+    const exchange = this.#transport.open({
+      deadline: this.#clock.now() + REQUEST_TIMEOUT_MS,
+      signal: null,
+      announce: null,
+    })
     exchange.keepBytes = MAX_ANSWER_BYTES
     let headers = 'content-type: application/x-www-form-urlencoded\r\naccept: application/json\r\n'
     if (style === 'header') headers += `authorization: ${basic(request)}\r\n`

@@ -14,11 +14,11 @@ export interface OriginSlotsSettings {
 export const ORIGIN_SLOTS: OriginSlotsSettings = { perOrigin: 256, total: 1_000 }
 
 /** A run waits here for a slot that is to be free within this; otherwise its place in the executor is worth more. */
-const WORTH_WAITING_MS = 2_000
+const WORTH_WAITING_MS = 1_000
 /** An origin is called for the first time: before this nothing is known of how quick it is. */
 const UNKNOWN_MS = 3_000
 /** Longer than it should have been: the origin became slow while it waited. */
-const LONGEST_WAIT_MS = 5_000
+const LONGEST_WAIT_MS = 1_000
 /** Sending away costs a lease and a row each. What is over waits here, however slow the origin is. */
 const MAX_SENT_PER_SECOND = 2_000
 const RATE_SPAN_MS = 2_000

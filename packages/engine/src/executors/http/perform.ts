@@ -8,9 +8,11 @@ import { headerOf, MAX_BODY_BYTES, recordOf } from './response-record.ts'
 
 const MAX_ERROR = 1_000
 
-/** Whoever performs a call hears once how it ended, or what broke it that should not have. */
+/** Hears once how the call ended, that it did not begin, or what broke it that should not have. */
 export interface Performed {
   ended(end: HttpEnd): void
+  /** Its beginning could not be said: nothing was sent. */
+  unsaid(): void
   threw(error: unknown): void
 }
 
@@ -44,6 +46,10 @@ function exchange(
 ): void {
   const begun = begin(call, deps, redaction)
   begun.exchange.whenOver(() => {
+    if (begun.exchange.broken === 'unsaid') {
+      performed.unsaid()
+      return
+    }
     let end: HttpEnd | null
     try {
       end = judged(begun)

@@ -1,9 +1,9 @@
-import type { Clock, Instant } from '../../runtime/clock.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { AddressGuard } from './address-guard.ts'
 import { Connections } from './connections.ts'
 import { guardedConnector, type Resolve } from './connector.ts'
 import { Deadlines } from './deadlines.ts'
-import { type CallSignal, Exchange } from './exchange.ts'
+import { Exchange, type ExchangeTerms } from './exchange.ts'
 import { dnsResolver, resolveLikeSystem } from './resolve-name.ts'
 import { TargetUrls } from './target-url.ts'
 import type { OutgoingRequest } from './write-request.ts'
@@ -43,8 +43,8 @@ export class Transport {
   }
 
   /** Begins an exchange: its deadline and its signal hold from here on, while the request is still being prepared. */
-  open(until: { deadline: Instant; signal: CallSignal | null }): Exchange {
-    return new Exchange({ clock: this.#clock, deadlines: this.#deadlines }, until)
+  open(terms: ExchangeTerms): Exchange {
+    return new Exchange({ clock: this.#clock, deadlines: this.#deadlines }, terms)
   }
 
   send(exchange: Exchange, request: OutgoingRequest): void {

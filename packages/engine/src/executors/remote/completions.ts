@@ -9,6 +9,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
 import type { Database } from '../../store/database.ts'
+import type { GiveBack } from '../give-back.ts'
 import { resultJson } from '../handlers/judge.ts'
 import { releaseOf } from '../startable.ts'
 import type { HeldLeases } from './held-leases.ts'
@@ -22,10 +23,11 @@ export interface CompletionsDeps {
   definitions: Definitions
   wakeups: Wakeups
   held: HeldLeases
+  giveBack: GiveBack
 }
 
-/** How an attempt shall end: as its worker says, or given back. */
-export type Said = Completion | { status: 'released' }
+/** How an attempt shall end: as its worker says, or given back; `begun`: false if it never was. */
+export type Said = Completion | { status: 'released'; begun?: false }
 
 export interface Ending {
   fence: Fence
@@ -95,7 +97,7 @@ export class Completions {
   }
 
   #finish(endings: readonly Ending[], find: (i: number, ending: Ending) => Known | boolean): Promise<Answer[]> {
-    const { finisher, wakeups } = this.#deps
+    const { finisher, giveBack, wakeups } = this.#deps
     const answers: Answer[] = new Array(endings.length)
     return new Promise((resolve) => {
       let open = 1
@@ -105,7 +107,16 @@ export class Completions {
       endings.forEach((ending, i) => {
         const found = find(i, ending)
         if (typeof found === 'boolean') {
-          answers[i] = { outcome: found ? 'ok' : 'lease_lost' }
+          // What was given back leaves nothing that a repeated call could be answered by.
+          answers[i] = { outcome: found || neverBegan(ending.said) ? 'ok' : 'lease_lost' }
+          return
+        }
+        if (neverBegan(ending.said)) {
+          open++
+          giveBack.push(found.lease, (isBack) => {
+            answers[i] = { outcome: isBack ? 'ok' : 'lease_lost' }
+            settled()
+          })
           return
         }
         const { finish, note } = this.#judge(found, ending.said)
@@ -134,6 +145,8 @@ export class Completions {
     return result === null && said.result !== undefined ? { finish, note: NO_RESULT } : { finish }
   }
 }
+
+const neverBegan = (said: Said): boolean => said.status === 'released' && said.begun === false
 
 const EMPTY: Definition = { queue: 'default' }
 const NOTHING: [Map<string, Lease>, Set<string>] = [new Map(), new Set()]

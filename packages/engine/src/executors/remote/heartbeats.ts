@@ -1,3 +1,4 @@
+import { UNSTOPPED_MS } from '../../job/overtime.ts'
 import { appendLogs, type LogLevel, type LogLine } from '../../leases/attempt-logs.sql.ts'
 import type { Checkpoint } from '../../leases/checkpoints.sql.ts'
 import { type HeldLease as Live, lookAtLeases, renewEach } from '../../leases/heartbeat.sql.ts'
@@ -8,7 +9,9 @@ import type { Clock, Instant } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import { DAY_MS } from '../../schedule/duration.ts'
 import type { Database } from '../../store/database.ts'
+import type { Beginnings } from '../beginnings.ts'
 import { checkpointJson, logMessage, type Progress, progressJson } from '../left-behind.ts'
+import type { Completions, Said } from './completions.ts'
 import type { HeldLeases } from './held-leases.ts'
 import type { LeaseClaim } from './lease-token.ts'
 
@@ -16,6 +19,8 @@ export interface HeartbeatsDeps {
   db: Database
   clock: Clock
   held: HeldLeases
+  beginnings: Beginnings
+  completions: Completions
 }
 
 export interface Log {
@@ -31,6 +36,7 @@ export interface Beat {
   checkpoint?: unknown
   progress?: Progress
   logs?: readonly Log[]
+  begun?: true
 }
 
 export interface BeatAnswer {
@@ -74,12 +80,23 @@ export class Heartbeats {
         ({ claim }) => new Promise<BeatAnswer>((resolve, reject) => this.#renewals.push({ claim, resolve, reject })),
       ),
     )
+    await this.#begin(beats, answers)
     await this.#leave(beats, answers)
     // Only the live attempt has a log: whoever made up the run in a token writes nowhere.
     const logged = beats.filter(({ logs }, i) => logs?.length && answers[i]?.outcome !== 'lease_lost')
     if (logged.length > 0)
       await new Promise<void>((resolve, reject) => this.#logs.push({ beats: logged, resolve, reject }))
     return answers
+  }
+
+  async #begin(beats: readonly Beat[], answers: BeatAnswer[]): Promise<void> {
+    const beginning = beats.flatMap(({ claim, begun }, i) => {
+      const { outcome, leaseUntil } = answers[i] as BeatAnswer
+      return begun && outcome === 'ok' && leaseUntil ? [{ ...claim.fence, leaseUntil: leaseUntil.getTime(), i }] : []
+    })
+    if (beginning.length === 0) return
+    const said = await this.#deps.beginnings.sayAll(beginning)
+    for (const one of beginning) if (!said.has(one)) answers[one.i] = { outcome: 'lease_lost' }
   }
 
   async #writeLogs(batch: LogBatch[]): Promise<void> {
@@ -116,6 +133,12 @@ export class Heartbeats {
   async #renewRound(round: Renewal[], now: Instant): Promise<void> {
     const live = new Map<string, Live>()
     await this.#ask(round, now, live)
+    const unstopped = round.filter(
+      ({ claim }) => now >= (live.get(runKey(claim.fence))?.lastUntil ?? now + DAY_MS) - UNSTOPPED_MS,
+    )
+    if (unstopped.length > 0)
+      await this.#deps.completions.end(unstopped.map(({ claim: { fence } }) => ({ fence, said: UNSTOPPED })))
+    for (const { claim } of unstopped) live.delete(runKey(claim.fence))
     for (const { claim, resolve } of round) resolve(this.#answerOf(claim.fence, live.get(runKey(claim.fence))))
   }
 
@@ -187,6 +210,11 @@ export class Heartbeats {
     })
     for (let i = 0; i < lines.length; i += LOGS_AT_ONCE) await appendLogs(db, lines.slice(i, i + LOGS_AT_ONCE))
   }
+}
+
+const UNSTOPPED: Said = {
+  status: 'failed',
+  error: { class: 'timeout', message: 'its worker still renewed the lease after the timeout' },
 }
 
 /** A worker's clock may be off: lines stay within the days that the run's log is looked for in. */

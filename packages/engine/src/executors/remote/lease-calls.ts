@@ -11,6 +11,7 @@ import type { Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Paused } from '../../shards/paused.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
+import { type Beginnings, mustBeSaid } from '../beginnings.ts'
 import { TraceParents } from '../http/trace-parent.ts'
 import { type DefinedLease, Startable, unlessRenewed } from '../startable.ts'
 import type { HeldLeases } from './held-leases.ts'
@@ -31,6 +32,7 @@ export interface LeaseCallsDeps extends LimitsDeps {
   stopping: AbortSignal
   tokens: LeaseTokens
   held: HeldLeases
+  beginnings: Beginnings
 }
 
 export interface LeaseCall {
@@ -39,6 +41,8 @@ export interface LeaseCall {
   leaseMs: number
   requestId?: string
   prefetch: number
+  /** Its worker says that work begins, where it has to be said. */
+  begins: boolean
 }
 
 export interface LeaseAnswer {
@@ -126,7 +130,7 @@ export class LeaseCalls {
     const mayNotWait = worker.isDraining || worker.toCancel.length > 0 || this.#isClosed
     if (mayNotWait || this.#deps.held.hasCall(holder)) {
       const again = requestId === undefined ? [] : await this.#leasesOf(holder, leaseMs)
-      if (mayNotWait || again.length > 0) return this.#answer(worker, again, leaseMs)
+      if (mayNotWait || again.length > 0) return this.#answer(worker, again, call)
     }
     if (this.#isClosed) return { runs: [] }
     const poll = new Poll(worker, { holder, max, prefetch, leaseMs, mayBeRepeated: requestId !== undefined })
@@ -143,7 +147,7 @@ export class LeaseCalls {
       const given = await poll.answered
       // Nobody has looked yet whether the call is a repeated one.
       const isUnsure = given.length === 0 && poll.mayBeRepeated && !gone.aborted
-      const answer = await this.#answer(worker, isUnsure ? await this.#leasesOf(holder, leaseMs) : given, leaseMs)
+      const answer = await this.#answer(worker, isUnsure ? await this.#leasesOf(holder, leaseMs) : given, call)
       if (gone.aborted) {
         this.#takeBack(given)
         worker.toCancel.push(...(answer.cancelRequested ?? []))
@@ -182,10 +186,16 @@ export class LeaseCalls {
     await Promise.all([...this.#lines.values()].map((line) => line.loop.stop()))
   }
 
-  async #answer(worker: KnownWorker, leases: DefinedLease[], leaseMs: number): Promise<LeaseAnswer> {
-    const { db, tokens, held } = this.#deps
+  async #answer(worker: KnownWorker, leases: DefinedLease[], { leaseMs, begins }: LeaseCall): Promise<LeaseAnswer> {
+    const { db, clock, beginnings, tokens, held } = this.#deps
     held.add(worker, leaseMs, leases)
-    const runs = leases.length === 0 ? [] : await leasedRuns({ db, tokens, traces: this.#traces }, leases, leaseMs)
+    const now = clock.now()
+    const toBegin = new Set(leases.filter((lease) => mustBeSaid(lease, now)))
+    // A worker that does not say it begins with the answer.
+    const said = begins || toBegin.size === 0 ? toBegin : await beginnings.sayAll([...toBegin])
+    const given = said.size === toBegin.size ? leases : leases.filter((lease) => said.has(lease) || !toBegin.has(lease))
+    const terms = { leaseMs, toBegin: begins ? toBegin : NONE }
+    const runs = given.length === 0 ? [] : await leasedRuns({ db, tokens, traces: this.#traces }, given, terms)
     const cancelRequested = worker.toCancel
     worker.toCancel = []
     return {
@@ -260,6 +270,8 @@ export class LeaseCalls {
     if (outcome === 'ok' && finish.kind === 'goes_on') wakeups.waiting(finish.fence.shard, finish.nextDueAt)
   }
 }
+
+const NONE: ReadonlySet<DefinedLease> = new Set()
 
 /**
  * What a call was given first. Another node that got the same call may have claimed for it before it saw that, and is about to

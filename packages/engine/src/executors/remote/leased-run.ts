@@ -16,7 +16,10 @@ export interface LeasedRun {
   failures: number
   token: string
   leaseUntil: Date
+  /** When its time is up, if it begins at once. */
   deadline: Date
+  /** How long the work may take. */
+  timeoutMs: number
   payload?: unknown
   payloadRef?: string
   labels?: Readonly<Record<string, string>>
@@ -24,6 +27,8 @@ export interface LeasedRun {
   checkpoint?: unknown
   /** Only if it may be performed at most once. */
   atMostOnce?: true
+  /** Its worker must say that the work begins, before it does. */
+  begin?: true
   traceparent: string
   /** Of a job that waits for others: how those ended, and their results. */
   parents?: ParentRun[]
@@ -32,7 +37,7 @@ export interface LeasedRun {
 export async function leasedRuns(
   deps: { db: Queryable; tokens: LeaseTokens; traces: TraceParents },
   leases: readonly DefinedLease[],
-  leaseMs: number,
+  { leaseMs, toBegin }: { leaseMs: number; toBegin: ReadonlySet<DefinedLease> },
 ): Promise<LeasedRun[]> {
   const again = leases.filter((lease) => lease.attempt > 1)
   const found = again.length === 0 ? [] : await readCheckpoints(deps.db, again)
@@ -56,11 +61,13 @@ export async function leasedRuns(
       token: deps.tokens.sign(lease, leaseMs),
       leaseUntil: new Date(lease.leaseUntil),
       deadline: new Date(lease.deadline),
+      timeoutMs: lease.timeoutMs,
       ...(payload === undefined ? {} : { payload }),
       ...(payloadRef === undefined ? {} : { payloadRef }),
       ...(labels === undefined ? {} : { labels }),
       ...(checkpoint === undefined ? {} : { checkpoint: JSON.parse(checkpoint) }),
       ...(lease.atMostOnce ? { atMostOnce: true } : {}),
+      ...(toBegin.has(lease) ? { begin: true } : {}),
       traceparent: deps.traces.next(),
       ...(parents.has(lease) ? { parents: parents.get(lease) as ParentRun[] } : {}),
     }

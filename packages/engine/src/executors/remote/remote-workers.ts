@@ -1,5 +1,6 @@
 import type { Instant } from '../../runtime/clock.ts'
 import type { Step } from '../../runtime/loop.ts'
+import { GiveBack } from '../give-back.ts'
 import type { Progress } from '../left-behind.ts'
 import { type Answer, Completions, type Said } from './completions.ts'
 import { type BeatAnswer, Heartbeats, type Log } from './heartbeats.ts'
@@ -29,6 +30,8 @@ export interface HeartbeatItem {
   checkpoint?: unknown
   progress?: Progress
   logs?: readonly Log[]
+  /** Its work begins when the answer is `ok`. */
+  begun?: true
 }
 
 const UNKNOWN = { outcome: 'unknown_token' } as const
@@ -53,8 +56,8 @@ export class RemoteWorkers implements Step {
     this.#tokens = new LeaseTokens(deps.vaultKey)
     const parts = { ...deps, tokens: this.#tokens, held: this.#held }
     this.calls = new LeaseCalls(parts)
-    this.#heartbeats = new Heartbeats(parts)
-    this.#completions = new Completions(parts)
+    this.#completions = new Completions({ ...parts, giveBack: new GiveBack(deps) })
+    this.#heartbeats = new Heartbeats({ ...parts, completions: this.#completions })
   }
 
   lease(
