@@ -564,6 +564,12 @@ create table pauses (
 alter table pauses enable row level security;
 create policy of_tenant on pauses for select using ((tenant_id = (NULLIF(current_setting('belfry.tenant'::text, true), ''::text))::integer));
 
+CREATE OR REPLACE FUNCTION clock()
+ RETURNS double precision
+ LANGUAGE sql
+ PARALLEL SAFE
+AS $function$ select floor(extract(epoch from clock_timestamp()) * 1000)::double precision $function$;
+
 CREATE OR REPLACE FUNCTION create_job(definition jsonb)
  RETURNS uuid
  LANGUAGE plpgsql

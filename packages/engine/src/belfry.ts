@@ -110,7 +110,6 @@ export class Belfry {
         leaseMs,
         cancelGraceMs,
         historyDays,
-        ownTime: false,
         roles,
         vaultKey: found.key,
         allowPrivateTargets: settings.allowPrivateTargets,

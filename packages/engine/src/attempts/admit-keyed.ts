@@ -96,7 +96,7 @@ export async function admitKeyed(
   if (charge.length > 0) await chargeKeys(tx, charge, at.now)
   if (skip.length > 0) effects.gone.push(...(await skipKeyed(tx, skip, at.now)))
   if (ask.length > 0) {
-    const asked = await askOldest(tx, ask, at.now + at.cancelGraceMs)
+    const asked = await askOldest(tx, ask, at.cancelGraceMs)
     effects.asked.push(...asked)
     leaveUnasked(decided, ask, asked, effects)
   }

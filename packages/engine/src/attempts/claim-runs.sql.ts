@@ -11,6 +11,7 @@ import {
 } from '../leases/take-lease.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { CLOCK } from '../store/database-clock.ts'
 import { statement } from '../store/statement.ts'
 import { HAS_NO_LIMIT, type Level, levelArrays, pickRuns } from './pick.ts'
 
@@ -22,13 +23,13 @@ import { HAS_NO_LIMIT, type Level, levelArrays, pickRuns } from './pick.ts'
 const PLACE = 'least(p.nth, cardinality($5::bigint[]))'
 const CLAIM = statement(
   'claim_runs',
-  `with ${pickRuns('plain', { columns: 'r.ctid as place, r.turn, r.priority, r.delivery', onlyIf: HAS_NO_LIMIT })},
+  `with ${CLOCK}, ${pickRuns('plain', { columns: 'r.ctid as place, r.turn, r.priority, r.delivery', onlyIf: HAS_NO_LIMIT })},
    placed as materialized (
-     select p.place, ($5::bigint[])[${PLACE}] as holder, ($6::float8[])[${PLACE}] as lease_until
+     select p.place, ($5::bigint[])[${PLACE}] as holder, ($6::int[])[${PLACE}] as lease_ms
      from (select p.*, (row_number() over (order by p.turn))::int as nth from picked p) p
      where p.nth <= $4 and (p.delivery = ${DELIVERY.at_least_once} or p.nth <= $8)
    ), leased as (
-     update belfry.runs r set ${takeLease({ holder: 'p.holder', now: '$7', leaseUntil: 'p.lease_until', queueSlot: 'false' })}
+     update belfry.runs r set ${takeLease({ holder: 'p.holder', leasedAt: '$7', leaseMs: 'p.lease_ms', queueSlot: 'false' })}
      from placed p where r.ctid = p.place
      returning ${TAKEN}, p.place
    )
@@ -70,7 +71,7 @@ export async function claimRuns(db: Queryable, claim: Claim): Promise<ClaimedRun
     ...levelArrays(levels),
     limit,
     places.map(({ holder }) => holder),
-    places.map(({ leaseUntil }) => leaseUntil),
+    places.map(({ leaseMs }) => leaseMs),
     now,
     freePlaces,
   ])

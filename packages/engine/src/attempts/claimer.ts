@@ -28,6 +28,8 @@ export interface Taker {
 }
 
 const MAX_CLAIM = 2_000
+/** The node's clock is not trusted: until it is, nothing is leased. */
+const DOUBT_MS = 50
 /** Each key costs as much as a run does: the more runs share it the better. */
 const MAX_KEYED_CLAIM = 4_000
 /** For what stands before all that was leased; behind it, further ones are better leased many at a time. */
@@ -113,6 +115,7 @@ export class Claimer implements Step {
   }
 
   async runOnce(): Promise<{ waitMs: number }> {
+    if (!this.#deps.clock.isTrusted) return { waitMs: DOUBT_MS }
     try {
       return await this.#claimAll()
     } finally {

@@ -5,6 +5,7 @@ import { ATTEMPT_REASON, LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
+import { CLOCK, NOW } from '../store/database-clock.ts'
 import { ENDED_RUN, recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
 import { type PickedRun, placesOf } from './limited-picks.sql.ts'
@@ -64,14 +65,14 @@ const SKIP = statement(
 /** The oldest of each key that nobody has asked yet; one that somebody holds is just ending, or being renewed: it is asked by the next claim. */
 const ASK = statement(
   'ask_oldest_of_keys',
-  `with oldest as (
+  `with ${CLOCK}, oldest as (
      select r.ctid from unnest($1::smallint[], $2::bigint[], $3::int[]) as k (shard, key, count)
      cross join lateral (
        select r.ctid from belfry.runs r
        where r.shard = k.shard and r.limit_key = k.key and r.state = ${RUN_STATE.leased} and not r.cancel_requested
        order by r.leased_at limit k.count for update skip locked) r
    )
-   update belfry.runs r set cancel_requested = true, lease_until = least(r.lease_until, to_timestamp($4::float8 / 1000))
+   update belfry.runs r set cancel_requested = true, lease_until = least(r.lease_until, to_timestamp((${NOW} + $4::int) / 1000))
    where r.ctid = any (array(select o.ctid from oldest o))
    returning r.job_id, r.nominal_at, r.limit_key`,
 )
@@ -145,10 +146,10 @@ export interface Asked {
 export async function askOldest(
   tx: Queryable,
   keys: readonly (KeyRef & { count: number })[],
-  graceUntil: Instant,
+  graceMs: number,
 ): Promise<Asked[]> {
   const counts = keys.map(({ count }) => count)
-  const rows = await tx.query<[string, Instant, string]>(ASK, [...refArrays(keys), counts, graceUntil])
+  const rows = await tx.query<[string, Instant, string]>(ASK, [...refArrays(keys), counts, graceMs])
   return rows.map(([jobId, nominalAt, key]) => ({ jobId, nominalAt, key }))
 }
 

@@ -14,6 +14,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
+import { CLOCK } from '../store/database-clock.ts'
 import { statement } from '../store/statement.ts'
 import { HAS_NO_LIMIT, type Kind, type Level, levelArrays, pickRuns } from './pick.ts'
 
@@ -48,12 +49,12 @@ const PICK: Record<Kind, ReturnType<typeof statement>> = {
 }
 const LEASE = statement(
   'lease_picked_runs',
-  `with u as (
-     select * from unnest($1::tid[], $2::bigint[], $3::float8[]) as u (place, holder, lease_until)
+  `with ${CLOCK}, u as (
+     select * from unnest($1::tid[], $2::bigint[], $3::int[]) as u (place, holder, lease_ms)
    ), limited as (
      update belfry.runs r set state = ${RUN_STATE.limited} where r.ctid = any ($6::tid[])
    ), leased as (
-     update belfry.runs r set ${takeLease({ holder: 'u.holder', now: '$4', leaseUntil: 'u.lease_until', queueSlot: '$5::boolean' })}
+     update belfry.runs r set ${takeLease({ holder: 'u.holder', leasedAt: '$4', leaseMs: 'u.lease_ms', queueSlot: '$5::boolean' })}
      from u where r.ctid = u.place
      returning ${TAKEN}
    ) select ${LEASED.text} ${withSpecs('leased')}`,
@@ -111,7 +112,7 @@ export async function leasePicked(
   const rows = await tx.query<LeasedRow>(LEASE, [
     placesOf(runs.lease),
     taken.map(({ holder }) => holder),
-    taken.map(({ leaseUntil }) => leaseUntil),
+    taken.map(({ leaseMs }) => leaseMs),
     to.now,
     to.isQueueHeld,
     placesOf(runs.limit),

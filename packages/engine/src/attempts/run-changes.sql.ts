@@ -78,7 +78,7 @@ export class RunChanges {
       await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       const now = clock.now()
       const [owner] = await tx.query<[number, boolean]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
-      const done = await stopLive(tx, run, { now, graceUntil: now + cancelGraceMs, leased: 'ask' })
+      const done = await stopLive(tx, run, { now, graceMs: cancelGraceMs, leased: 'ask' })
       if (owner && done.removed.length + done.asked.length > 0) {
         const after = { status: done.asked.length > 0 ? 'canceling' : 'canceled' }
         const [tenantId, wasAsked] = owner

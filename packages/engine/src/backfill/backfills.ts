@@ -108,12 +108,12 @@ export class Backfills {
   ): Promise<{ backfill: Backfill; asked: Instant[] }> {
     if (locked.status !== BACKFILL_STATUS.running) return { backfill: locked, asked: [] }
     const asked: Instant[] = []
-    const graceUntil = now + this.#deps.cancelGraceMs
+    const graceMs = this.#deps.cancelGraceMs
     const before = await readOpenRuns(tx, locked)
     for (const { nominalAt, isAlive } of before) {
       if (!isAlive) continue
       const run = { shard: locked.shard, jobId: locked.jobId, nominalAt }
-      asked.push(...(await stopLive(tx, run, { now, graceUntil, leased: 'ask' })).asked)
+      asked.push(...(await stopLive(tx, run, { now, graceMs, leased: 'ask' })).asked)
     }
     const open = await readOpenRuns(tx, locked)
     const alive = open.filter(({ isAlive }) => isAlive)

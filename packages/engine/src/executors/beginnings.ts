@@ -42,7 +42,6 @@ export class Beginnings {
         beginAttempts(
           db,
           items.map(({ lease }) => lease),
-          clock.now(),
         ),
       settle: ({ told }, isSaid) => told(isSaid ? clock.now() : null),
       // A lease that has expired belongs to the reaper.

@@ -186,7 +186,7 @@ export class JobChanges {
       const { removed, asked } = await stopLive(
         tx,
         { ...job, nominalAt: null },
-        { now, graceUntil: now + cancelGraceMs, leased },
+        { now, graceMs: cancelGraceMs, leased },
       )
       if (job.oneOff && !timer && removed.length + asked.length === 0 && !(await isAlive(tx, job.shard, job.jobId))) {
         // Canceled again: the same answer.
@@ -215,7 +215,7 @@ export class JobChanges {
       if (job.oneOff && !timer && (await isAlive(tx, job.shard, job.jobId)))
         throw new BelfryError('already_due', `job ${jobId} has become a run: cancel it`)
       if (timer) await this.#giveUp(tx, { job, timer, now })
-      const at = { now, graceUntil: now + cancelGraceMs, leased: 'ask' as const }
+      const at = { now, graceMs: cancelGraceMs, leased: 'ask' as const }
       const canceled = await stopLive(tx, { ...job, nominalAt: null }, at)
       ready.length = 0
       await deleteJob(tx, job)

@@ -2,6 +2,7 @@ import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
+import { CLOCK, NOW } from '../store/database-clock.ts'
 import { statement } from '../store/statement.ts'
 import { type Fence, runKey } from './lease.ts'
 
@@ -16,12 +17,12 @@ export const IS_OF_FENCE = `r.shard = u.shard and r.job_id = u.job_id and r.nomi
  */
 const RENEW = statement(
   'renew_leases',
-  `with u as (
+  `with ${CLOCK}, u as (
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::float8[]) as nominal_at, unnest($4::int[]) as attempt,
-       unnest($5::bigint[]) as holder, unnest($6::float8[]) as until
+       unnest($5::bigint[]) as holder, unnest($6::int[]) as lease_ms
    ), held as (
      select r.ctid, r.job_id, r.nominal_at, r.cancel_requested, r.deadline,
-       case when r.cancel_requested then r.lease_until else greatest(r.lease_until, least(to_timestamp(u.until / 1000), r.deadline)) end as lease_until
+       case when r.cancel_requested then r.lease_until else greatest(r.lease_until, least(to_timestamp((${NOW} + u.lease_ms) / 1000), r.deadline)) end as lease_until
      from u cross join lateral (
        select r.ctid, r.job_id, r.nominal_at, r.cancel_requested, r.lease_until, r.deadline from belfry.runs r
        where ${IS_OF_FENCE} limit 1 for update skip locked) r
@@ -73,21 +74,21 @@ const heldOf = ([jobId, nominalAt, cancelRequested, leaseUntil, lastUntil]: Row)
   lastUntil,
 })
 
-export function renewLeases(db: Queryable, fences: readonly Fence[], until: Instant): Promise<HeldLease[]> {
+export function renewLeases(db: Queryable, fences: readonly Fence[], leaseMs: number): Promise<HeldLease[]> {
   return renewEach(
     db,
     fences,
-    fences.map(() => until),
+    fences.map(() => leaseMs),
   )
 }
 
-/** Each until an instant of its own. */
+/** Each by a length of its own. */
 export async function renewEach(
   db: Queryable,
   fences: readonly Fence[],
-  untils: readonly Instant[],
+  leaseMs: readonly number[],
 ): Promise<HeldLease[]> {
-  return (await db.query<Row>(RENEW, [...fenceArrays(fences), untils])).map(heldOf)
+  return (await db.query<Row>(RENEW, [...fenceArrays(fences), leaseMs])).map(heldOf)
 }
 
 export async function lookAtLeases(db: Queryable, fences: readonly Fence[]): Promise<HeldLease[]> {

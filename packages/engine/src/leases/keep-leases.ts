@@ -1,4 +1,3 @@
-import type { Instant } from '../runtime/clock.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Queryable } from '../store/database.ts'
 import { liveAmong, renewLeases } from './heartbeat.sql.ts'
@@ -10,13 +9,13 @@ const LOCKED_PAUSE_MS = 20
 export async function keepLeases(
   db: Queryable,
   leases: readonly Lease[],
-  until: () => Instant,
+  leaseMs: number,
   stopping: AbortSignal,
 ): Promise<Lease[]> {
   const kept: Lease[] = []
   let left = [...leases].sort(byLockOrder)
   while (left.length > 0 && !stopping.aborted) {
-    const renewed = new Map((await renewLeases(db, left, until())).map((one) => [runKey(one), one.leaseUntil]))
+    const renewed = new Map((await renewLeases(db, left, leaseMs)).map((one) => [runKey(one), one.leaseUntil]))
     for (const lease of left) {
       const leaseUntil = renewed.get(runKey(lease))
       if (leaseUntil !== undefined) kept.push(Object.assign(lease, { leaseUntil }))

@@ -3,22 +3,24 @@ import { OVERTIME_MS } from '../job/overtime.ts'
 import { CAUSE, isOnce, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
+import { NOW } from '../store/database-clock.ts'
 import type { Lease } from './lease.ts'
 
-/** How a statement writes the terms of its leases; times are in milliseconds. */
+/** How a statement, which begins with `CLOCK`, writes the terms of its leases. */
 interface LeaseTexts {
   holder: string
-  now: string
-  leaseUntil: string
+  /** What the node says: it names the claim. */
+  leasedAt: string
+  leaseMs: string
   /** Whether the lease holds a slot of its queue's limit. */
   queueSlot: string
 }
 
 /** What a lease writes into the row of a ready run `r`: the only text. */
-export const takeLease = ({ holder, now, leaseUntil, queueSlot }: LeaseTexts): string =>
-  `state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = ${holder}, leased_at = to_timestamp(${now}::float8 / 1000),
-       lease_until = to_timestamp(least(${leaseUntil}, ${now}::float8 + r.timeout_ms + ${OVERTIME_MS}) / 1000),
-       deadline = to_timestamp((${now}::float8 + r.timeout_ms + ${OVERTIME_MS}) / 1000), queue_slot = ${queueSlot}`
+export const takeLease = ({ holder, leasedAt, leaseMs, queueSlot }: LeaseTexts): string =>
+  `state = ${RUN_STATE.leased}, attempt = r.attempt + 1, holder = ${holder}, leased_at = to_timestamp(${leasedAt}::float8 / 1000),
+       lease_until = to_timestamp((${NOW} + least(${leaseMs}, r.timeout_ms + ${OVERTIME_MS})) / 1000),
+       deadline = to_timestamp((${NOW} + r.timeout_ms + ${OVERTIME_MS}) / 1000), queue_slot = ${queueSlot}`
 
 /** What takes a lease out of the row of its run: the only text. */
 export const NO_LEASE =
@@ -26,7 +28,7 @@ export const NO_LEASE =
 
 /** What a leasing update hands on of the rows `r` that it took. */
 export const TAKEN = `r.shard, r.job_id, r.nominal_at, r.attempt, r.tenant_id, r.job_version, r.failures, r.failure_class, r.timeout_ms, r.one_off, r.priority, r.turn, r.cause,
-       r.delivery, r.limit_key, r.holder`
+       r.delivery, r.limit_key, r.holder, r.lease_until`
 
 /** A leased run as a statement answers it, with what a one-off is to do; a recurring job's definition is remembered by version. */
 export const LEASED = columns({
@@ -45,6 +47,7 @@ export const LEASED = columns({
   delivery: column<number>('t.delivery'),
   limitKey: column<string | null>('t.limit_key'),
   holder: column<string>('t.holder'),
+  leaseUntil: column<Instant>('t.lease_until'),
   definition: column<string | null>('s.definition'),
   ownPayload: column<string | null>(`case when t.cause = ${CAUSE.trigger} then (
        select p.payload from belfry.run_payloads p where p.shard = t.shard and p.job_id = t.job_id and p.nominal_at = t.nominal_at) end`),
@@ -56,10 +59,10 @@ export const withSpecs = (taken: string): string =>
   `from ${taken} t left join lateral (
      select s.definition from belfry.specs s where s.shard = t.shard and s.job_id = t.job_id limit 1) s on t.one_off`
 
-/** Whom a run is leased to, and until when at most. */
+/** Whom a run is leased to, and for how long at most. */
 export interface Place {
   holder: string
-  leaseUntil: Instant
+  leaseMs: number
 }
 
 export interface Claimed {
@@ -68,15 +71,10 @@ export interface Claimed {
   turn: number
 }
 
-/** Reads what a claim of this instant leased from one queue to these places. */
-export function claimedOf(
-  rows: readonly LeasedRow[],
-  { queueId, now, places }: { queueId: number; now: Instant; places: readonly Place[] },
-): Claimed[] {
-  const untils = new Map(places.map(({ holder, leaseUntil }) => [holder, leaseUntil]))
+/** Reads what a claim of this instant leased from one queue. */
+export function claimedOf(rows: readonly LeasedRow[], { queueId, now }: { queueId: number; now: Instant }): Claimed[] {
   return rows.map((row) => {
     const jobId = LEASED.get(row, 'jobId')
-    const holder = LEASED.get(row, 'holder')
     const timeoutMs = LEASED.get(row, 'timeoutMs')
     const turn = Number(LEASED.get(row, 'turn'))
     const lease: Lease = {
@@ -84,7 +82,7 @@ export function claimedOf(
       jobId,
       nominalAt: LEASED.get(row, 'nominalAt'),
       attempt: LEASED.get(row, 'attempt'),
-      holder,
+      holder: LEASED.get(row, 'holder'),
       tenantId: LEASED.get(row, 'tenantId'),
       queueId,
       limitKey: LEASED.get(row, 'limitKey'),
@@ -93,7 +91,7 @@ export function claimedOf(
       failureClass: LEASED.get(row, 'failureClass'),
       timeoutMs,
       leasedAt: now,
-      leaseUntil: Math.min(untils.get(holder) ?? now, now + timeoutMs + OVERTIME_MS),
+      leaseUntil: LEASED.get(row, 'leaseUntil'),
       deadline: now + timeoutMs,
       atMostOnce: isOnce(LEASED.get(row, 'delivery')),
       oneOff: LEASED.get(row, 'oneOff'),

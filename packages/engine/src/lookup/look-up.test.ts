@@ -300,7 +300,7 @@ test('a run that is canceled between two attempts is canceled, though its end ha
   await finishGoesOn(t.db, [
     { kind: 'goes_on', ...t.ending(jobId, NOW), ...t.failing, counted: true, nextDueAt: LATER, turn: null },
   ])
-  await stopLive(t.db, { shard: SHARD, jobId, nominalAt: null }, { now: NOW + 1_000, graceUntil: NOW, leased: 'ask' })
+  await stopLive(t.db, { shard: SHARD, jobId, nominalAt: null }, { now: NOW + 1_000, graceMs: 0, leased: 'ask' })
   expect(await getJob(t.db, 1, jobId)).toMatchObject({ status: 'canceled', lastRun: { status: 'canceled' } })
   expect(await getRun(t.db, 1, runIdOf(jobId, NOW))).toMatchObject({ status: 'canceled', attempt: 1, failures: 1 })
 })

@@ -48,7 +48,7 @@ async function setup() {
     promoteOneOffs(mover, [{ shard: SHARD, jobId, version: 1, turn: 1, leased: true, queueId: 1 }], {
       holder: '9',
       now: LATER,
-      leaseUntil: LATER + 30_000,
+      leaseMs: 30_000,
     })
   const finish = (jobId: string) => {
     const fence = { shard: SHARD, jobId, nominalAt: LATER, attempt: 1, holder: '9' }

@@ -17,8 +17,6 @@ export interface EngineDeps {
   historyDays: number
   /** Days of history that are made before they come. */
   daysAhead?: number
-  /** True with a manual clock: its time counts, not the database's. */
-  ownTime: boolean
   /** All unless given. */
   roles?: readonly Role[]
   /** Where this node is reached, for people who look at the fleet. */

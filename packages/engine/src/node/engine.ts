@@ -230,7 +230,6 @@ export class Engine {
       ...{ db, clock, logger, shards },
       node: { id: this.nodeId, shard: shardOfKey(0, this.nodeId, shards), roles },
       address: () => deps.address?.() ?? null,
-      ownTime: deps.ownTime,
       timersReadUntil: (shard) => reader.watermark(shard),
       queueIds: () => [...new Set([...handlers.queueIds, ...this.remote.calls.queueIds])],
       beforeAsking: () => reader.aboutToLook(),

@@ -5,7 +5,7 @@ import type { Instant } from '../runtime/clock.ts'
 export interface LeaseTerms {
   holder: string
   now: Instant
-  leaseUntil: Instant
+  leaseMs: number
 }
 
 /** Those of these queues that have a limit: nothing of them is born leased, whatever the node knows. One look-up for all. */

@@ -50,7 +50,7 @@ export async function meetLive(
   const { asked } = await stopLive(
     tx,
     { ...job, nominalAt: null, exceptCauses: [CAUSE.backfill] },
-    { now: at.now, graceUntil: at.now + at.graceMs, leased: 'ask', successor },
+    { now: at.now, graceMs: at.graceMs, leased: 'ask', successor },
   )
   return (await lookAtLive(tx, job)).any
     ? { ready, blocked, skips, asked }

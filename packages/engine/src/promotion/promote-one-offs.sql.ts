@@ -2,6 +2,7 @@ import { CAUSE } from '../job/states.ts'
 import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { CLOCK } from '../store/database-clock.ts'
 import { statement } from '../store/statement.ts'
 import { timerKey } from '../timers/timer.ts'
 import { type LeaseTerms, limitedAmong, queuesOfLeased } from './lease-terms.ts'
@@ -10,7 +11,7 @@ import { idsOf, type Promoted } from './promote-recurring.sql.ts'
 /** A one-off has no next time: its timer goes and its run comes, in one statement. Leased ones come with their spec. */
 const PROMOTE = statement(
   'promote_one_offs',
-  `with u as (
+  `with ${CLOCK}, u as (
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::int[]) as version, unnest($4::bigint[]) as turn,
        unnest($5::boolean[]) as leased
    ), held as (
@@ -25,7 +26,7 @@ const PROMOTE = statement(
        t.limit_key, t.has_dependents
    ), born as (
      ${insertRuns('gone', {
-       ...{ state: 'b.leased::int', attempt: 'b.leased::int', lease: { now: '$6', leaseUntil: '$7', holder: '$8' } },
+       ...{ state: 'b.leased::int', attempt: 'b.leased::int', lease: { leasedAt: '$6', leaseMs: '$7', holder: '$8' } },
        ...{ cause: CAUSE.create, oneOff: true },
      })}
      on conflict do nothing
@@ -71,7 +72,7 @@ export async function promoteOneOffs(
     items.map((item) => item.turn),
     items.map((item) => item.leased),
     lease.now,
-    lease.leaseUntil,
+    lease.leaseMs,
     lease.holder,
     queuesOfLeased(items),
   ])

@@ -2,6 +2,7 @@ import { CAUSE, OVERLAP, SKIP_REASON } from '../job/states.ts'
 import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { CLOCK } from '../store/database-clock.ts'
 import { statement } from '../store/statement.ts'
 import { timerKeyInSql } from '../timers/timer.ts'
 import { type LeaseTerms, limitedAmong, queuesOfLeased } from './lease-terms.ts'
@@ -21,7 +22,7 @@ const TAKES_THOUGHT = `h.is_alive and (h.overlap > ${OVERLAP.skip} or h.overlap 
  */
 const PROMOTE = statement(
   'promote_recurring',
-  `with u as (
+  `with ${CLOCK}, u as (
      select unnest($1::smallint[]) as shard, unnest($2::uuid[]) as job_id, unnest($3::int[]) as version, unnest($4::bigint[]) as next_nominal,
        unnest($5::bigint[]) as next_due, unnest($6::bigint[]) as turn, unnest($7::boolean[]) as leased, unnest($8::boolean[]) as wanted
    ), held as (
@@ -47,7 +48,11 @@ const PROMOTE = statement(
      from moved m where m.overlaps
    ), born as (
      ${insertRuns('moved', {
-       ...{ state: 'b.leased::int', attempt: 'b.leased::int', lease: { now: '$9', leaseUntil: '$10', holder: '$11' } },
+       ...{
+         state: 'b.leased::int',
+         attempt: 'b.leased::int',
+         lease: { leasedAt: '$9', leaseMs: '$10', holder: '$11' },
+       },
        ...{ cause: CAUSE.schedule, oneOff: false },
      })} where not b.overlaps
      on conflict do nothing
@@ -113,7 +118,7 @@ export async function promoteRecurring(
     items.map((item) => item.leased),
     items.map((item) => item.wanted),
     lease.now,
-    lease.leaseUntil,
+    lease.leaseMs,
     lease.holder,
     queuesOfLeased(items),
   ])

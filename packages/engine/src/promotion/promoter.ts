@@ -85,6 +85,7 @@ export class Promoter implements Step {
   /** Promotes one batch. Several may run at once: each takes other timers. */
   async runBatch(): Promise<{ waitMs: number; promoted: number }> {
     const { reader, clock, direct } = this.#deps
+    if (!clock.isTrusted) return { waitMs: HOLD_MS, promoted: 0 }
     const leased = new Set<Timer>()
     this.#holds = false
     const due = reader.takeDue(BATCH, (timer) => {
@@ -205,7 +206,7 @@ export class Promoter implements Step {
     send: (db: Database, items: Planned[], lease: LeaseTerms) => Promise<Promoted>,
   ): Promise<Timer[]> {
     const { db, leaseMs, direct, definitions, random, reader, wakeups, stopping } = this.#deps
-    const lease: LeaseTerms = { holder: newHolder(random), now, leaseUntil: now + leaseMs }
+    const lease: LeaseTerms = { holder: newHolder(random), now, leaseMs }
     let promoted: Promoted
     try {
       promoted = await send(db, items, lease)
@@ -248,7 +249,7 @@ export class Promoter implements Step {
 /** A one-off has no next time. */
 const NEVER = { nominalAt: 0, dueAt: 0 }
 
-function leaseOf(timer: Timer, { holder, now, leaseUntil }: LeaseTerms, definition: string | null): Lease {
+function leaseOf(timer: Timer, { holder, now, leaseMs }: LeaseTerms, definition: string | null): Lease {
   const { timeoutMs } = timer
   return {
     shard: timer.shard,
@@ -263,7 +264,7 @@ function leaseOf(timer: Timer, { holder, now, leaseUntil }: LeaseTerms, definiti
     failureClass: null,
     timeoutMs,
     leasedAt: now,
-    leaseUntil: Math.min(leaseUntil, now + timeoutMs + OVERTIME_MS),
+    leaseUntil: now + Math.min(leaseMs, timeoutMs + OVERTIME_MS),
     deadline: now + timeoutMs,
     atMostOnce: isOnce(timer.delivery),
     oneOff: timer.scheduleId === null,

@@ -18,10 +18,10 @@ export interface Stopped {
 export async function stopLive(
   tx: Queryable,
   runs: RunsOfJob,
-  at: { now: Instant; graceUntil: Instant; leased: 'ask' | 'leave'; successor?: Successor },
+  at: { now: Instant; graceMs: number; leased: 'ask' | 'leave'; successor?: Successor },
 ): Promise<Stopped> {
   await lockRuns(tx, runs)
   const removed = await cancelUnleased(tx, runs, at)
-  const asked = at.leased === 'leave' ? [] : await askToStop(tx, runs, at.graceUntil)
+  const asked = at.leased === 'leave' ? [] : await askToStop(tx, runs, at.graceMs)
   return { removed, asked }
 }

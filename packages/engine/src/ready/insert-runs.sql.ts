@@ -2,6 +2,7 @@ import { OVERTIME_MS } from '../job/overtime.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
+import { NOW } from '../store/database-clock.ts'
 import { type Statement, statement } from '../store/statement.ts'
 
 type Text = string | number | boolean
@@ -9,8 +10,8 @@ type Text = string | number | boolean
 /** How a statement writes what it says of the runs that it makes; what it leaves out stands in the column of that name. */
 type RunTexts = { state: Text } & Partial<Record<'nominalAt' | 'dueAt' | 'jobVersion' | 'attempt', Text>> &
   Partial<Record<'cause' | 'oneOff' | 'hasDependents', Text>> & { lease?: LeaseTexts }
-/** The terms of the lease, with times in milliseconds, of runs that are born `leased`. */
-type LeaseTexts = Record<'holder' | 'now' | 'leaseUntil', string>
+/** The terms of the lease of runs that are born `leased`. The statement begins with `CLOCK`. */
+type LeaseTexts = Record<'holder' | 'leasedAt' | 'leaseMs', string>
 
 /** Makes runs of the rows `born`, here called `b`: the only text that inserts into `runs`. */
 export const insertRuns = (born: string, run: RunTexts): string =>
@@ -22,10 +23,10 @@ export const insertRuns = (born: string, run: RunTexts): string =>
      from ${born} b`
 
 /** holder, leased_at, lease_until and deadline. */
-const leasedColumns = ({ holder, now, leaseUntil }: LeaseTexts): string =>
-  `case when b.leased then ${holder}::bigint end, to_timestamp(case when b.leased then ${now}::float8 / 1000 end),
-       to_timestamp(case when b.leased then least(${leaseUntil}::float8, ${now}::float8 + b.timeout_ms + ${OVERTIME_MS}) / 1000 end),
-       to_timestamp(case when b.leased then (${now}::float8 + b.timeout_ms + ${OVERTIME_MS}) / 1000 end)`
+const leasedColumns = ({ holder, leasedAt, leaseMs }: LeaseTexts): string =>
+  `case when b.leased then ${holder}::bigint end, to_timestamp(case when b.leased then ${leasedAt}::float8 / 1000 end),
+       to_timestamp(case when b.leased then (${NOW} + least(${leaseMs}::int, b.timeout_ms + ${OVERTIME_MS})) / 1000 end),
+       to_timestamp(case when b.leased then (${NOW} + b.timeout_ms + ${OVERTIME_MS}) / 1000 end)`
 
 const insertText = (run: RunTexts): string =>
   `with u as (

@@ -2,20 +2,25 @@
 export type Instant = number
 
 /**
- * The node's idea of the database's clock. It never steps back, and no promise depends on it: whatever must be exact is
- * compared in the database.
+ * The node's idea of the database's clock. No promise depends on it: leases are given, extended and judged by the database's own
+ * clock, and whatever must be exact is compared there. It never steps back, except when a new sample shows that it was wrong.
  */
 export interface Clock {
   now(): Instant
-  /** Tells what the database's clock said and how long the question took; answers the instant to treat as the database's own. */
-  observe(databaseNow: Instant, roundTripMs: number): Instant
+  /**
+   * False: it has jumped, this machine slept, or the database has not been asked yet. Until the next sample agrees nothing is
+   * leased, promoted or begun by it.
+   */
+  readonly isTrusted: boolean
+  /** Tells what the database's clock said and how long the question took. */
+  observe(databaseNow: Instant, roundTripMs: number): void
   /** Calls `wake` once, `ms` from now. */
   timer(ms: number, wake: () => void): { cancel(): void }
 }
 
 /** How far a sample may move the clock per second of real time: it slews instead of stepping. */
 const SLEW_MS_PER_S = 50
-/** Beyond this the first samples are taken over at once, and later ones are reported. */
+/** What is further off is no drift: it is followed at once. */
 const JUMP_MS = 1_000
 
 export interface SystemClockEvents {
@@ -23,55 +28,93 @@ export interface SystemClockEvents {
   onJump(offsetMs: number): void
 }
 
+/** The clocks of this machine: what people set, and what runs on whatever they set. */
+export interface MachineClocks {
+  wall(): number
+  monotonic(): number
+}
+
+const MACHINE: MachineClocks = { wall: () => Date.now(), monotonic: () => performance.now() }
+
 /** Monotonic time plus the offset to the database, learnt from the pulse. */
 export class SystemClock implements Clock {
-  readonly #origin = Date.now() - performance.now()
   readonly #events: SystemClockEvents
-  #offset = 0
-  #target = 0
-  #slewedAt = performance.now()
-  #calibrated = false
+  readonly #machine: MachineClocks
+  /** What the wall clock is ahead of the monotonic one. It moves by as long as the machine slept, or as its clock was set. */
+  #ahead: number
+  #offset: number
+  #target: number
+  #slewedAt: number
+  #isCalibrated = false
+  #isTrusted = false
   #bestRoundTrip = Number.POSITIVE_INFINITY
   #last = 0
 
-  constructor(events: SystemClockEvents = { onJump: () => {} }) {
+  constructor(events: SystemClockEvents = { onJump: () => {} }, machine: MachineClocks = MACHINE) {
     this.#events = events
+    this.#machine = machine
+    this.#slewedAt = machine.monotonic()
+    this.#ahead = machine.wall() - this.#slewedAt
+    this.#offset = this.#ahead
+    this.#target = this.#ahead
+  }
+
+  get isTrusted(): boolean {
+    this.#noticeSleep(this.#machine.monotonic())
+    return this.#isTrusted
   }
 
   now(): Instant {
-    const monotonic = performance.now()
+    const monotonic = this.#machine.monotonic()
+    this.#noticeSleep(monotonic)
     this.#slew(monotonic)
-    const now = Math.floor(this.#origin + monotonic + this.#offset)
-    this.#last = Math.max(this.#last, now)
+    this.#last = Math.max(this.#last, Math.floor(monotonic + this.#offset))
     return this.#last
   }
 
-  observe(databaseNow: Instant, roundTripMs: number): Instant {
-    const monotonic = performance.now()
-    const sample = databaseNow + roundTripMs / 2 - (this.#origin + monotonic)
+  observe(databaseNow: Instant, roundTripMs: number): void {
+    const monotonic = this.#machine.monotonic()
+    this.#noticeSleep(monotonic)
+    const sample = databaseNow + roundTripMs / 2 - monotonic
     const moved = sample - this.#target
-    if (!this.#calibrated) {
-      this.#calibrated = true
-      this.#offset = sample
-      this.#target = sample
-      this.#bestRoundTrip = roundTripMs
-    } else if (Math.abs(moved) > JUMP_MS) {
+    if (!this.#isCalibrated) {
+      this.#isCalibrated = true
+      this.#isTrusted = true
+      this.#follow(sample, roundTripMs)
+    } else if (Math.abs(moved) > JUMP_MS + roundTripMs / 2) {
+      this.#isTrusted = false
+      this.#follow(sample, roundTripMs)
       this.#events.onJump(moved)
-      this.#target = sample
-      this.#bestRoundTrip = roundTripMs
-    } else if (roundTripMs <= this.#bestRoundTrip) {
-      this.#target = sample
-      this.#bestRoundTrip = roundTripMs
     } else {
-      // The best sample ages, so that a drifting clock is followed even if no quicker answer ever comes.
-      this.#bestRoundTrip *= 1.1
+      this.#isTrusted = true
+      if (roundTripMs > this.#bestRoundTrip) {
+        // The best sample ages, so that a drifting clock is followed even if no quicker answer ever comes.
+        this.#bestRoundTrip *= 1.1
+        return
+      }
+      this.#target = sample
+      this.#bestRoundTrip = roundTripMs
     }
-    return databaseNow
   }
 
   timer(ms: number, wake: () => void): { cancel(): void } {
     const handle = setTimeout(wake, ms)
     return { cancel: () => clearTimeout(handle) }
+  }
+
+  /** The monotonic clock stands still while a machine sleeps, and the other one does not. */
+  #noticeSleep(monotonic: number): void {
+    const ahead = this.#machine.wall() - monotonic
+    const moved = Math.abs(ahead - this.#ahead)
+    this.#ahead = ahead
+    if (moved > JUMP_MS) this.#isTrusted = false
+  }
+
+  #follow(sample: number, roundTripMs: number): void {
+    this.#offset = sample
+    this.#target = sample
+    this.#bestRoundTrip = roundTripMs
+    this.#last = 0
   }
 
   #slew(monotonic: number): void {
@@ -84,6 +127,7 @@ export class SystemClock implements Clock {
 
 /** Time that moves only when told to: for tests and the simulator. */
 export class ManualClock implements Clock {
+  readonly isTrusted = true
   #now: Instant
   #timers: { at: Instant; wake: () => void }[] = []
 
@@ -95,9 +139,7 @@ export class ManualClock implements Clock {
     return this.#now
   }
 
-  observe(): Instant {
-    return this.#now
-  }
+  observe(): void {}
 
   timer(ms: number, wake: () => void): { cancel(): void } {
     const entry = { at: this.#now + ms, wake }

@@ -70,13 +70,13 @@ const PULSED = columns<Pulsed>({
   grace: `(select extract(epoch from (m.value #>> '{}')::timestamptz)::float8 * 1000 from belfry.meta m where m.key = 'grace_until')`,
   timers: `array(select coalesce((select extract(epoch from t.due_at)::float8 * 1000 from belfry.timers t
        where t.shard = s.shard and t.due_at >= to_timestamp(s.after / 1000) and t.due_at < 'infinity' order by t.due_at limit 1), 'Infinity')
-     from unnest($5::smallint[], $6::float8[]) with ordinality as s (shard, after, n) order by s.n)`,
+     from unnest($4::smallint[], $5::float8[]) with ordinality as s (shard, after, n) order by s.n)`,
   waiting: `array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
        where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
-     from unnest($5::smallint[]) with ordinality as s (shard, n) order by s.n)`,
+     from unnest($4::smallint[]) with ordinality as s (shard, n) order by s.n)`,
   hasExpired: `exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)`,
-  heads: headsOf('$7', PLAIN),
-  headsKeyed: headsOf('$7', WITH_KEY),
+  heads: headsOf('$6', PLAIN),
+  headsKeyed: headsOf('$6', WITH_KEY),
   promoters: `array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[]`,
   paused: `array(select q.id from belfry.queues q where q.paused_at is not null
      union select q.id from belfry.pauses p cross join lateral (
@@ -92,7 +92,7 @@ const PULSED = columns<Pulsed>({
   zoneData: `(select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data')`,
   hasStartDeadlines: `exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null)`,
   hasLimited: `exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})`,
-  limitedQueues: `array(select l.key from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = any($10::bigint[]))`,
+  limitedQueues: `array(select l.key from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = any($9::bigint[]))`,
   fleet: fleetTurns('$2'),
   pauses: PAUSES,
   queueSettings: QUEUE_SETTINGS,
@@ -107,10 +107,10 @@ const PULSED = columns<Pulsed>({
 const PULSE = statement(
   'pulse',
   `with clock as (
-     select coalesce(to_timestamp($3::float8 / 1000), clock_timestamp()) as now
+     select to_timestamp(belfry.clock() / 1000) as now
    ), beat as (
      insert into belfry.nodes (pulsed_at, started_at, id, shard, roles, address, charges)
-       select now, to_timestamp($4::float8 / 1000), $2, $1, $8, $9, $11::json from clock
+       select now, to_timestamp($3::float8 / 1000), $2, $1, $7, $8, $10::json from clock
      on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at, address = excluded.address, charges = excluded.charges
    )
    select ${PULSED.text} from clock`,
@@ -131,8 +131,6 @@ export interface PulseQuestion {
   nodeId: string
   roles: number
   address: string | null
-  /** Set by a manual clock; otherwise the database's own clock counts. */
-  now: Instant | null
   startedAt: Instant
   shards: readonly number[]
   /** Per shard: timers before this have been read already. Minus infinity: a sweep. */
@@ -193,7 +191,6 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
   const [row] = await db.query<RowOf<Pulsed>>(PULSE, [
     question.nodeShard,
     question.nodeId,
-    question.now,
     question.startedAt,
     question.shards,
     question.timersAfter,

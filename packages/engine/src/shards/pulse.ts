@@ -21,8 +21,6 @@ export interface PulseDeps {
   /** Where this node is reached, for people who look at the fleet. */
   address(): string | null
   shards: number
-  /** True for a manual clock: its time counts, not the database's. */
-  ownTime: boolean
   /** Below this a shard's timers have been read. */
   timersReadUntil(shard: number): Instant
   queueIds(): number[]
@@ -34,6 +32,8 @@ export interface PulseDeps {
 }
 
 const PULSE_MS = 1_000
+/** So soon a node asks again whose clock did not agree with the database's. */
+const DOUBT_MS = 20
 /** Who pulsed within this is live (the statement says so too); a node about to fall silent is looked at right then. */
 const LIVE_MS = 2_500
 /** Nobody pulsed for this long: the database was away, and holders get time to renew before anything is reaped. */
@@ -44,8 +44,6 @@ const SWEEP_SHARE = 20
 /** A pulse that took long because the database was away, or this process stopped, says nothing about what a sweep costs. */
 const LONGEST_WITHOUT_SWEEP_MS = 10_000
 const FORGET_AFTER_MS = 60_000
-/** A node whose clock is this far off promotes nothing until the next pulse agrees. */
-const MAX_JUMP_MS = 30_000
 
 /** The node's heart: says that it lives, learns who else does and what there is to do. */
 export class Pulse implements Step {
@@ -77,7 +75,7 @@ export class Pulse implements Step {
   }
 
   async #pulse(): Promise<{ waitMs: number }> {
-    const { db, clock, node, ownTime } = this.#deps
+    const { db, clock, node } = this.#deps
     const before = clock.now()
     const sweeps = before >= this.#nextSweepAt
     const shards = this.#owned
@@ -87,9 +85,8 @@ export class Pulse implements Step {
     const answer = await sendPulse(db, {
       nodeShard: node.shard,
       nodeId: node.id,
-      roles: bitsOfRoles(node.roles),
+      roles: bitsOfRoles(this.#roles),
       address: this.#deps.address(),
-      now: ownTime ? before : null,
       startedAt: this.#startedAt,
       shards,
       timersAfter: shards.map((shard) => (sweeps ? Number.NEGATIVE_INFINITY : this.#deps.timersReadUntil(shard))),
@@ -100,9 +97,10 @@ export class Pulse implements Step {
     const tookMs = Math.max(0, clock.now() - before)
     if (sweeps)
       this.#nextSweepAt = before + Math.min(Math.max(PULSE_MS / 2, SWEEP_SHARE * tookMs), LONGEST_WITHOUT_SWEEP_MS)
-    const now = clock.observe(answer.now, tookMs)
+    clock.observe(answer.now, tookMs)
+    const { now } = answer
     await this.#afterOutage(answer, now)
-    this.#reown(answer, Math.abs(answer.now - clock.now()) > MAX_JUMP_MS && !ownTime)
+    this.#reown(answer)
     // After an outage another node may have pulsed before and be about to grant the grace: this pulse may not know of it yet.
     const isBack = before - this.#answeredAt > OUTAGE_MS
     this.#answeredAt = clock.now()
@@ -112,6 +110,7 @@ export class Pulse implements Step {
     )
     await this.#forget(now)
     const nextDeathMs = answer.oldestPulseAt === null ? PULSE_MS : answer.oldestPulseAt + LIVE_MS + 1 - answer.now
+    if (!clock.isTrusted) return { waitMs: DOUBT_MS }
     return { waitMs: Math.max(1, Math.min(PULSE_MS, nextDeathMs) - tookMs) }
   }
 
@@ -139,12 +138,18 @@ export class Pulse implements Step {
     })
   }
 
-  #reown(answer: PulseAnswer, clockIsOff: boolean): void {
+  /** A node that cannot trust its clock promotes nothing, and tells the others so. */
+  get #roles(): readonly Role[] {
+    const { node, clock } = this.#deps
+    return clock.isTrusted ? node.roles : node.roles.filter((role) => role !== 'promoter')
+  }
+
+  #reown(answer: PulseAnswer): void {
     const { node, shards, onOwners, logger } = this.#deps
-    const promotes = node.roles.includes('promoter')
+    const promotes = this.#roles.includes('promoter')
     // The first pulse writes the node's row and does not see it yet.
     const promoters = promotes ? [...new Set([...answer.promoters, node.id])].sort() : answer.promoters
-    const live = clockIsOff || !promotes ? 'off' : promoters.join()
+    const live = promotes ? promoters.join() : 'off'
     if (live === this.#live) return
     this.#live = live
     this.#owned = live === 'off' ? [] : shardsOwnedBy(node.id, promoters, shards)

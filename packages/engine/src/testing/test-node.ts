@@ -6,6 +6,7 @@ import { type Logger, silentLogger } from '../runtime/logger.ts'
 import { seededRandom } from '../runtime/random.ts'
 import { Database } from '../store/database.ts'
 import { prepareSchema } from '../store/prepare-schema.ts'
+import { followManualTime, manualTime } from './manual-time.ts'
 
 export interface TestNodeOptions {
   database: string | pg.ClientConfig
@@ -38,10 +39,11 @@ const VAULT_KEY = Buffer.alloc(32, 1)
 /** A node whose loops do not run and whose time stands still: whoever holds it makes every step. */
 export async function startTestNode(options: TestNodeOptions): Promise<TestNode> {
   const { database, schema, seed, leaseMs, cancelGraceMs, logger = silentLogger } = options
-  const db = new Database({ connection: database, schema, maxConnections: CONNECTIONS, logger })
+  const clock = new ManualClock(options.start)
+  const db = new Database({ connection: manualTime(database, clock), schema, maxConnections: CONNECTIONS, logger })
   try {
     const { shards, missingWall } = await prepareSchema(db, options.shards, logger)
-    const clock = new ManualClock(options.start)
+    await followManualTime(db)
     const engine = new Engine({
       db,
       clock,
@@ -52,7 +54,6 @@ export async function startTestNode(options: TestNodeOptions): Promise<TestNode>
       cancelGraceMs,
       historyDays: HISTORY_DAYS,
       daysAhead: DAYS_AHEAD,
-      ownTime: true,
       vaultKey: VAULT_KEY,
       ...(options.zoneData === undefined ? {} : { zoneData: options.zoneData }),
     })

@@ -47,7 +47,7 @@ const succeededAt = <F>(fence: F) => ({ kind: 'succeeded' as const, fence, start
 const ends = fences.map(succeededAt)
 const failure = { failureClass: null, statusCode: null, error: 'down', outcome: OUTCOME.failed }
 const pieceFrom = (first: string) => ({ shards: [0, 1], after: [first, first], perShard: 500 })
-const lease = { holder: '9', now: START, leaseUntil: START + 30_000 }
+const lease = { holder: '9', now: START, leaseMs: 30_000 }
 const promotions = fences.map(({ shard, jobId }, turn) => ({
   ...{ shard, jobId, version: 1, turn },
   ...{ leased: turn % 2 === 0, queueId: 1 },
@@ -191,7 +191,7 @@ export const HOT: Record<string, Hot> = {
     by: ['timers_pkey', 'specs'],
   },
   renew: {
-    send: (db) => renewLeases(db, fences, START + 30_000),
+    send: (db) => renewLeases(db, fences, 30_000),
     by: ['runs_pkey'],
   },
   wake: {

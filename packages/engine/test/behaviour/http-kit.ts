@@ -13,6 +13,7 @@ import { pause } from '../../src/runtime/pause.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { Database } from '../../src/store/database.ts'
 import { prepareSchema } from '../../src/store/prepare-schema.ts'
+import { followManualTime, manualTime } from '../../src/testing/manual-time.ts'
 import { nextDueInstant } from '../../src/testing/next-due.sql.ts'
 import { createDatabase, KIT_DAYS } from '../database.ts'
 import { START } from './kit.ts'
@@ -142,8 +143,14 @@ async function startNode(options: {
   leaseMs?: number
 }) {
   const { schema, seed, clock, http = {}, leaseMs = 30_000 } = options
-  const db = new Database({ connection: inject('postgres'), schema, maxConnections: 6, logger: silentLogger })
+  const db = new Database({
+    connection: manualTime(inject('postgres'), clock),
+    schema,
+    maxConnections: 6,
+    logger: silentLogger,
+  })
   const { shards } = await prepareSchema(db, SHARDS, silentLogger)
+  await followManualTime(db)
   const engine = new Engine({
     db,
     clock,
@@ -154,7 +161,6 @@ async function startNode(options: {
     cancelGraceMs: 10_000,
     historyDays: 400,
     daysAhead: KIT_DAYS.ahead,
-    ownTime: true,
     vaultKey: VAULT_KEY,
     allowPrivateTargets: true,
     publicUrl: () => PUBLIC_URL,

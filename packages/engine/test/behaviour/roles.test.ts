@@ -30,7 +30,6 @@ async function setup() {
       leaseMs: 30_000,
       cancelGraceMs: 10_000,
       historyDays: 400,
-      ownTime: false,
       allowPrivateTargets: true,
       roles,
     })

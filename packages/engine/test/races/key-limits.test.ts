@@ -26,7 +26,7 @@ async function nodes() {
   let holder = 0
   const claimIn = async (tx: Transaction, node: Node, limit = 10) => {
     const now = node.clock.now()
-    const places = [{ holder: String(++holder), leaseUntil: now + 30_000 }]
+    const places = [{ holder: String(++holder), leaseMs: 30_000 }]
     const claim = new LimitedClaim(
       { cancelGraceMs: 1_000, faulty: { keys: [] } },
       { kind: 'keyed', queueId, now, levels: [level], limit, places, freePlaces: limit },
@@ -300,7 +300,7 @@ test('a limit that a job gets later counts for the runs that it has, also for th
     (
       await claimRuns(a.db, {
         ...plain,
-        places: [{ holder, leaseUntil: plain.now + 30_000 }],
+        places: [{ holder, leaseMs: 30_000 }],
         levels: [level],
         limit,
         freePlaces: limit,

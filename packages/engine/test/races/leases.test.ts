@@ -143,7 +143,7 @@ test('a lease that was renewed after the reaper saw it expire stays live', async
   const node = await t.startNode()
   const [lease] = (await leased(node, 1)) as [Lease]
   const seen = lease.leaseUntil
-  await renewLeases(node.db, [lease], START + 60_000)
+  await renewLeases(node.db, [lease], 60_000)
   const late = { ...ended(lease), leaseUntil: seen } as Finish
   expect(await node.engine.finisher.finished(late)).toBe('lease_lost')
   expect(await node.engine.finisher.finished(succeeded(lease))).toBe('ok')
@@ -206,7 +206,7 @@ test.each([
     // The first row stops the statement; the second changes under the statement's snapshot before it comes to it.
     const finishing = leases.map((lease) => node.engine.finisher.finished(finishOf(lease)))
     await t.untilBlocked()
-    expect(await renewLeases(node.db, [second], START + 60_000)).toHaveLength(1)
+    expect(await renewLeases(node.db, [second], 60_000)).toHaveLength(1)
     await hold.release()
     expect(await Promise.all(finishing)).toEqual(['ok', 'ok'])
     expect(await t.query('select from attempts')).toHaveLength(2)
@@ -245,7 +245,7 @@ test('a heartbeat waits for nobody: a run that is being completed elsewhere is p
   const pool = node.engine.handlers.pools[0]
   const all = [...(pool?.active ?? [])].map((run) => run.lease).sort(byLockOrder)
   expect(all).toHaveLength(5)
-  expect(await renewLeases(node.db, all, START + 50_000)).toHaveLength(4)
+  expect(await renewLeases(node.db, all, 50_000)).toHaveLength(4)
   commit.give()
   await expect.poll(() => pool?.active.size, { interval: 5 }).toBe(4)
   await node.engine.handlers.settled()

@@ -4,6 +4,8 @@ import { Backfills } from '../../src/backfills.ts'
 import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import { Jobs } from '../../src/jobs.ts'
 import { Runs } from '../../src/runs.ts'
+import type { Instant } from '../../src/runtime/clock.ts'
+import { CLOCK_OF_CONNECTION } from '../../src/testing/manual-time.ts'
 import { startTestNode } from '../../src/testing/test-node.ts'
 import { createDatabase, KIT_DAYS } from '../database.ts'
 
@@ -100,6 +102,13 @@ export async function setup() {
     connect,
     untilBlocked,
     holdAt,
+    /** The database's clock stands at this instant, whatever the clocks of nodes say. */
+    databaseTime: async (now: Instant) => {
+      const say = (time: string) =>
+        database.query(`create or replace function clock() returns float8 language sql volatile as $$ ${time} $$`)
+      await say(`select ${now}::float8`)
+      onTestFinished(() => say(CLOCK_OF_CONNECTION).then(() => {}))
+    },
     startNode: (connection: pg.ClientConfig = inject('postgres')): Promise<Node> =>
       startNode(database.schema, ++seed, connection),
     /** (job, nominal time) of everything that is in flight or has ended for good. */

@@ -185,7 +185,7 @@ export class HandlerPool {
 
   #fill(): void {
     const now = this.#deps.clock.now()
-    while (!this.#stopped && this.#active.size < this.#concurrency) {
+    while (!this.#stopped && this.#active.size < this.#concurrency && this.#deps.clock.isTrusted) {
       const lease = this.#backlog.first
       if (lease === undefined) break
       // An expired lease may be another's by now: it waits until the keeper has renewed it, or found it lost.

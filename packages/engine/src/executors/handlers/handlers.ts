@@ -193,7 +193,7 @@ export class Handlers implements DirectLeases {
     const now = clock.now()
     const holder = newHolder(random)
     try {
-      const places = [{ holder, leaseUntil: now + leaseMs }]
+      const places = [{ holder, leaseMs }]
       const taken = await claim(this.#deps, { ...room, queueId, now, places, freePlaces })
       const leases = taken.claimed.map(({ lease }) => lease).sort((a, b) => (a.turn ?? 0) - (b.turn ?? 0))
       if (leases.length > 0) await this.deliver(leases)

@@ -49,6 +49,8 @@ export class Keeper implements Step {
     const due: Held[] = []
     for (const pool of pools()) {
       giveBack(pool.takeOverdue(now))
+      // What was not begun while the clock was not trusted.
+      pool.refill()
       for (const run of pool.active) {
         if (now >= run.lease.deadline + STUCK_MS) pool.giveUp(run, 'timeout')
         else if (now >= run.lease.deadline) run.abort('timeout')
@@ -58,7 +60,7 @@ export class Keeper implements Step {
       for (const lease of pool.waitingLeases())
         if (needsRenewal(lease, now, leaseMs)) due.push({ lease, run: null, pool })
     }
-    for (let i = 0; i < due.length; i += MAX_BATCH) await this.#renew(due.slice(i, i + MAX_BATCH), now)
+    for (let i = 0; i < due.length; i += MAX_BATCH) await this.#renew(due.slice(i, i + MAX_BATCH))
     return { waitMs: TICK_MS }
   }
 
@@ -70,11 +72,11 @@ export class Keeper implements Step {
     }
   }
 
-  async #renew(batch: Held[], now: Instant): Promise<void> {
+  async #renew(batch: Held[]): Promise<void> {
     const { db, leaseMs } = this.#deps
     const byRun = new Map(batch.map((held) => [runKey(held.lease), held]))
     const fences = batch.map(({ lease }) => lease).sort(byLockOrder)
-    for (const renewed of await renewLeases(db, fences, now + leaseMs)) {
+    for (const renewed of await renewLeases(db, fences, leaseMs)) {
       const held = byRun.get(runKey(renewed))
       byRun.delete(runKey(renewed))
       if (!held) continue

@@ -67,8 +67,8 @@ export class RunSupport implements RunServices {
   }
 
   async renew(run: ActiveRun): Promise<void> {
-    const { db, clock, leaseMs } = this.#deps
-    let [held] = await renewLeases(db, [run.lease], clock.now() + leaseMs)
+    const { db, leaseMs } = this.#deps
+    let [held] = await renewLeases(db, [run.lease], leaseMs)
     held ??= (await lookAtLeases(db, [run.lease]))[0]
     if (!held) {
       run.abort('lease_lost')

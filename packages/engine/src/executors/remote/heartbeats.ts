@@ -132,7 +132,7 @@ export class Heartbeats {
 
   async #renewRound(round: Renewal[], now: Instant): Promise<void> {
     const live = new Map<string, Live>()
-    await this.#ask(round, now, live)
+    await this.#ask(round, live)
     const unstopped = round.filter(
       ({ claim }) => now >= (live.get(runKey(claim.fence))?.lastUntil ?? now + DAY_MS) - UNSTOPPED_MS,
     )
@@ -143,12 +143,12 @@ export class Heartbeats {
   }
 
   /** A row that somebody holds is passed over: it is live, and is renewed by the next beat. */
-  async #ask(renewals: readonly Renewal[], now: Instant, live: Map<string, Live>): Promise<void> {
+  async #ask(renewals: readonly Renewal[], live: Map<string, Live>): Promise<void> {
     const { db } = this.#deps
     const claims = renewals.map(({ claim }) => claim).sort((a, b) => byLockOrder(a.fence, b.fence))
     const fences = claims.map(({ fence }) => fence)
-    const untils = claims.map(({ leaseMs }) => now + leaseMs)
-    for (const one of await renewEach(db, fences, untils)) live.set(runKey(one), one)
+    const lengths = claims.map(({ leaseMs }) => leaseMs)
+    for (const one of await renewEach(db, fences, lengths)) live.set(runKey(one), one)
     const passed = fences.filter((fence) => !live.has(runKey(fence)))
     if (passed.length > 0) for (const one of await lookAtLeases(db, passed)) live.set(runKey(one), one)
   }

@@ -217,8 +217,8 @@ export class LeaseCalls {
    * give them back. What it gives back must not have been renewed.
    */
   async #again(leases: readonly Lease[], leaseMs: number): Promise<DefinedLease[]> {
-    const { db, clock, stopping } = this.#deps
-    return this.#startable.of(await keepLeases(db, leases, () => clock.now() + leaseMs, stopping))
+    const { db, stopping } = this.#deps
+    return this.#startable.of(await keepLeases(db, leases, leaseMs, stopping))
   }
 
   /** Those whose holder has leases besides those of a claim under way get them: the answer to the first call was lost. */

@@ -192,7 +192,7 @@ export class PollLine implements Taker, Step {
 
   /** Null: the outcome was unknown, and what had been leased was given to the calls that it was for. */
   async #claim(room: Room, calls: readonly Poll[], freePlaces: number, now: Instant): Promise<Taken | null> {
-    const places = calls.map((poll) => ({ holder: poll.holder, leaseUntil: poll.leaseUntil(now) }))
+    const places = calls.map(({ holder, leaseMs }) => ({ holder, leaseMs }))
     try {
       return await claim(this.#deps, { ...room, queueId: this.queueId, now, limit: places.length, places, freePlaces })
     } catch (error) {

@@ -1,4 +1,3 @@
-import type { Instant } from '../../runtime/clock.ts'
 import type { DefinedLease } from '../startable.ts'
 import type { KnownWorker } from './known-worker.ts'
 
@@ -55,10 +54,6 @@ export class Poll {
   /** Slots in which a run could start this moment. */
   get free(): number {
     return this.max - this.prefetch
-  }
-
-  leaseUntil(now: Instant): Instant {
-    return now + this.leaseMs
   }
 
   whenOver(onOver: () => void): void {
