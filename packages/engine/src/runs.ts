@@ -9,43 +9,47 @@ import { withBackfill } from './lookup/with-backfill.ts'
 import { withOwnPayload } from './lookup/with-own-payload.ts'
 import { withParents } from './lookup/with-parents.sql.ts'
 import type { Engine } from './node/engine.ts'
+import { LibraryScope, OfScope, type Scope } from './scope.ts'
 import type { Page } from './store/page.ts'
 
 const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'failureClass', 'from', 'to', 'limit', 'cursor'] as const
 
-export class Runs {
-  readonly #engine: Engine
-
-  constructor(engine: Engine) {
-    this.#engine = engine
-  }
-
+export class RunsOf<Whose extends Scope> extends OfScope<Whose> {
   /** The run with its attempts, wherever it is. Null: there is none. */
   async get(runId: string): Promise<RunView | null> {
-    const { db } = this.#engine
-    const run = await withLimit(db, await getRun(db, null, runId))
-    return withParents(db, await withBackfill(db, await withOwnPayload(db, run)))
+    const { fresh, tenantId } = this.scope
+    const run = await withLimit(fresh, await getRun(fresh, tenantId, runId))
+    return withParents(fresh, await withBackfill(fresh, await withOwnPayload(fresh, run)))
+  }
+
+  /** What its handlers logged. */
+  async logs(runId: string): Promise<LogView[]> {
+    await this.scope.mustOwnRun(runId)
+    return getLogs(this.scope.fresh, this.scope.tenantId, runId)
+  }
+
+  /** A waiting run is gone at once; a running one is asked to stop. */
+  async cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
+    await this.scope.mustOwnRun(runId)
+    return this.scope.engine.runChanges.cancel(runId, this.scope.actor)
+  }
+
+  /** Opens a failed or lost run again: same id, new attempts. */
+  async retry(runId: string): Promise<{ runId: string }> {
+    await this.scope.mustOwnRun(runId)
+    return this.scope.engine.runChanges.retry(runId, this.scope.actor)
+  }
+}
+
+export class Runs extends RunsOf<Scope> {
+  constructor(engine: Engine) {
+    super(new LibraryScope(engine))
   }
 
   /** Live and finished ones in one list, a page at a time. */
   async list(options: OfTenant<Omit<ListRuns, 'shards'>> = {}): Promise<Page<RunSummary>> {
     const { tenant = 'default', ...request } = checkedOptions(options, LIST_OPTIONS)
-    const { db, registry, shards } = this.#engine
+    const { db, registry, shards } = this.scope.engine
     return listRuns(db, { ...request, shards, tenantId: await registry.tenantId(tenant) })
-  }
-
-  /** What its handlers logged. */
-  async logs(runId: string): Promise<LogView[]> {
-    return getLogs(this.#engine.db, null, runId)
-  }
-
-  /** A waiting run is gone at once; a running one is asked to stop. */
-  cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
-    return this.#engine.runChanges.cancel(runId, 'library')
-  }
-
-  /** Opens a failed or lost run again: same id, new attempts. */
-  retry(runId: string): Promise<{ runId: string }> {
-    return this.#engine.runChanges.retry(runId, 'library')
   }
 }

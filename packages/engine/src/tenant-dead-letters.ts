@@ -1,5 +1,4 @@
 import { deleteDeadLetter } from './attempts/dead-letters.sql.ts'
-import { recordChange } from './audit/record-change.sql.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { BelfryError } from './errors.ts'
 import { parseRunId } from './job/ids.ts'
@@ -9,6 +8,7 @@ import {
   type ListDeadLetters,
   listDeadLetters,
 } from './lookup/list-dead-letters.sql.ts'
+import { OfScope } from './scope.ts'
 import type { Page } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
@@ -36,21 +36,15 @@ const MAX_RATE = 1_000
 const FILTERS = ['queue', 'failureClass', 'jobId', 'from', 'to'] as const
 
 /** A tenant's dead letters. */
-export class TenantDeadLetters {
-  readonly #scope: TenantScope
-
-  constructor(scope: TenantScope) {
-    this.#scope = scope
-  }
-
+export class TenantDeadLetters extends OfScope<TenantScope> {
   /** Latest first, a page at a time. */
   async list(filter: Omit<ListDeadLetters, 'tenantId'> = {}): Promise<Page<DeadLetterView>> {
-    const { tenantId } = this.#scope.caller
-    return this.#scope.page((db) => listDeadLetters(db, { ...filter, tenantId }))
+    const { tenantId } = this.scope.caller
+    return this.scope.page((db) => listDeadLetters(db, { ...filter, tenantId }))
   }
 
   async get(runId: string): Promise<DeadLetterView> {
-    const { fresh, caller } = this.#scope
+    const { fresh, caller } = this.scope
     const found = await getDeadLetter(fresh, caller.tenantId, runId)
     if (found === null) throw noSuch('dead letter', runId)
     return found
@@ -70,22 +64,20 @@ export class TenantDeadLetters {
 
   /** Its history stays. */
   async delete(runId: string): Promise<void> {
-    const { engine, caller } = this.#scope
-    const { tenantId, actor } = caller
+    const { engine, tenantId } = this.scope
     const run = parseRunId(runId)
     const isGone =
       run !== null &&
       (await engine.db.transaction(async (tx) => {
         if (!(await deleteDeadLetter(tx, tenantId, run))) return false
-        const at = engine.clock.now()
-        await recordChange(tx, { tenantId, subject: 'run', subjectId: runId, action: 'delete_dead_letter', actor, at })
+        await this.scope.record(tx, { subject: 'run', subjectId: runId, action: 'delete_dead_letter' })
         return true
       }))
     if (!isGone) throw noSuch('dead letter', runId)
   }
 
   async #matching(filter: DeadLetterFilter): Promise<string[]> {
-    const { fresh, caller } = this.#scope
+    const { fresh, caller } = this.scope
     checkedOptions(filter, FILTERS)
     const found: string[] = []
     let cursor: string | null = null
@@ -108,7 +100,7 @@ export class TenantDeadLetters {
   async #existing(runIds: readonly string[]): Promise<string[]> {
     if (!Array.isArray(runIds) || runIds.length > MAX_REDRIVEN)
       throw invalidArgument('runIds', `must be a list of at most ${MAX_REDRIVEN} run ids`)
-    const { fresh, caller } = this.#scope
+    const { fresh, caller } = this.scope
     const known = await inParallel([...new Set<string>(runIds)], async (runId) =>
       (await getDeadLetter(fresh, caller.tenantId, runId)) === null ? null : runId,
     )
@@ -116,13 +108,13 @@ export class TenantDeadLetters {
   }
 
   #reopen(runIds: readonly string[]): Promise<string[]> {
-    const { engine, caller } = this.#scope
+    const { engine, caller } = this.scope
     return openEach(runIds, (runId) => engine.runChanges.retry(runId, caller.actor))
   }
 
   /** One whose letter is left alone leaves its place empty: the rate is never passed. */
   #space(runIds: readonly string[], rate: number): Promise<string[]> {
-    const { engine, caller } = this.#scope
+    const { engine, caller } = this.scope
     const now = engine.clock.now()
     const oldestFirst = [...runIds].sort((a, b) => nominalOf(a) - nominalOf(b))
     return openEach(oldestFirst, (runId, place) =>

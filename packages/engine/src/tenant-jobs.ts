@@ -1,16 +1,13 @@
 import { type ChangeView, listChanges } from './audit/list-changes.sql.ts'
-import { checkedOptions, invalidArgument } from './call-options.ts'
+import { checkedOptions } from './call-options.ts'
 import { BelfryError } from './errors.ts'
 import type { Description } from './intake/describe-when.ts'
 import { shownHttp } from './intake/http-input.ts'
-import type { JobStatus, Missed, Triggered } from './intake/job-changes.ts'
-import { mergeUpdate } from './intake/merge-update.ts'
 import { type Preview, previewSchedule } from './intake/preview-schedule.ts'
 import type { Created } from './intake/put-prepared.ts'
-import { Complaints, isRecord, readText } from './intake/understand-fields.ts'
-import { type TriggerOptions, understandTrigger } from './intake/understand-trigger.ts'
-import { type HttpTarget, queueKindOf } from './job/definition.ts'
-import { readMissed } from './jobs.ts'
+import { isRecord } from './intake/understand-fields.ts'
+import type { HttpTarget } from './job/definition.ts'
+import { JobsOf } from './jobs.ts'
 import type { DescribedJob } from './lookup/describe-job.ts'
 import type { Explanation } from './lookup/explanation.ts'
 import type { When } from './lookup/filter.ts'
@@ -25,7 +22,6 @@ import { type Hint, hintsFor } from './tenant-hints.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 import { type Upserted, upsertJob } from './tenant-upsert.ts'
 
-const MAX_REASON = 1_000
 const GONE: Description = { understoodAs: 'never: the job was deleted', expression: null, timezone: 'UTC', times: [] }
 
 /** What was made, and when it runs. */
@@ -42,24 +38,18 @@ export interface CreatedJob extends Description {
 }
 
 /** A tenant's jobs. */
-export class TenantJobs {
-  readonly #scope: TenantScope
-
-  constructor(scope: TenantScope) {
-    this.#scope = scope
-  }
-
+export class TenantJobs extends JobsOf<TenantScope> {
   /** Answers after the commit. */
   async create(job: unknown, options: { idempotencyKey?: string } = {}): Promise<CreatedJob> {
     const { idempotencyKey } = checkedOptions(options, ['idempotencyKey'])
     const keyed = withKey(job, idempotencyKey)
-    await admitJobs(this.#scope, [keyed])
-    const { created, description } = await this.#scope.engine.intake.createDescribed(keyed, this.#creator)
+    await admitJobs(this.scope, [keyed])
+    const { created, description } = await this.scope.engine.intake.createDescribed(keyed, this.#creator)
     const { jobId, deduplicated, nextRunAt, ...replaced } = created
     if (description !== null) {
       const { expression, times } = description
       const isRecurring = expression !== null && expression !== times[0]?.utc
-      const hints = await hintsFor(this.#scope, keyed, { jobId, nextRunAt, isRecurring })
+      const hints = await hintsFor(this.scope, keyed, { jobId, nextRunAt, isRecurring })
       const made = { jobId, deduplicated, status: 'active' as const, nextRunAt, ...description }
       return hints.length === 0 ? made : { ...made, hints }
     }
@@ -73,13 +63,13 @@ export class TenantJobs {
 
   /** When a job with these fields would run; nothing is made. */
   preview(input: unknown): Promise<Preview> {
-    return previewSchedule(this.#scope.engine, this.#scope.caller.tenantId, input)
+    return previewSchedule(this.scope.engine, this.scope.caller.tenantId, input)
   }
 
   /** Up to 10,000, all or none. */
   async createMany(jobs: unknown): Promise<Created[]> {
-    await admitJobs(this.#scope, Array.isArray(jobs) ? jobs : [])
-    return this.#scope.engine.intake.createMany(jobs, this.#creator)
+    await admitJobs(this.scope, Array.isArray(jobs) ? jobs : [])
+    return this.scope.engine.intake.createMany(jobs, this.#creator)
   }
 
   /** The job wherever it is: waiting, in flight or finished. */
@@ -90,98 +80,57 @@ export class TenantJobs {
   }
 
   #described(jobId: string): Promise<DescribedJob | null> {
-    const { fresh, caller, engine } = this.#scope
+    const { fresh, caller, engine } = this.scope
     return getDescribedJob(fresh, engine, caller.tenantId, jobId)
   }
 
   /** Newest first, a page at a time. */
   async list(filter: Omit<ListJobs, 'tenantId'> = {}): Promise<Page<JobView>> {
-    const { tenantId } = this.#scope.caller
-    return this.#scope.page((db) => listJobs(db, { ...filter, tenantId }))
+    const { tenantId } = this.scope.caller
+    return this.scope.page((db) => listJobs(db, { ...filter, tenantId }))
   }
 
   /** Creates the job of this name, or makes it as the input says; nothing is written if it is so already. */
   upsert(name: string, job: unknown): Promise<Upserted> {
-    return upsertJob(this.#scope, name, job)
+    return upsertJob(this.scope, name, job)
   }
 
   /** Changes the fields that `patch` names; with `ifVersion` only if nobody else did since. */
-  async update(
-    jobId: string,
-    patch: unknown,
-    { ifVersion }: { ifVersion?: number } = {},
-  ): Promise<{ version: number }> {
-    await this.#scope.mustOwnJob(jobId)
-    const { jobChanges, registry, clock } = this.#scope.engine
-    return jobChanges.update(
-      jobId,
-      (definitionJson, nominalAt, version) => {
-        if (ifVersion !== undefined && ifVersion !== version)
-          throw new BelfryError('version_mismatch', `job ${jobId} is at version ${version}, not ${ifVersion}`)
-        return mergeUpdate(definitionJson, patch, { now: clock.now(), nominalAt })
-      },
-      (job, tenantId) => registry.queueId(tenantId, job.queue, queueKindOf(job.definition)),
-      this.#scope.caller.actor,
-    )
+  update(jobId: string, patch: unknown, { ifVersion }: { ifVersion?: number } = {}): Promise<{ version: number }> {
+    return this.merge(jobId, patch, (version) => {
+      if (ifVersion !== undefined && ifVersion !== version)
+        throw new BelfryError('version_mismatch', `job ${jobId} is at version ${version}, not ${ifVersion}`)
+    })
   }
 
   /** No more runs, and nobody finds the job any more; its history stays. */
   async delete(jobId: string): Promise<void> {
-    await this.#scope.mustOwnJob(jobId)
-    await this.#scope.engine.jobChanges.delete(jobId, this.#scope.caller.actor)
-  }
-
-  /** No more runs; live ones are asked to stop, or with `running: 'finish'` left to finish. */
-  async cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
-    const { running = 'cancel' } = checkedOptions(options, ['running'])
-    if (running !== 'cancel' && running !== 'finish') throw invalidArgument('running', 'must be cancel or finish')
-    await this.#scope.mustOwnJob(jobId)
-    return this.#scope.engine.jobChanges.cancel(jobId, running, this.#scope.caller.actor)
-  }
-
-  /** No new runs until resumed; retries of existing ones go on. */
-  async pause(jobId: string, options: { reason?: string } = {}): Promise<{ status: JobStatus }> {
-    const reason = readReason(options)
-    await this.#scope.mustOwnJob(jobId)
-    return this.#scope.engine.jobChanges.pause(jobId, reason, this.#scope.caller.actor)
-  }
-
-  /** Goes on from now; or with `missed: 'catch_up'` makes up for what fell into the pause, as after an outage. */
-  async resume(jobId: string, options: { missed?: Missed } = {}): Promise<{ status: JobStatus }> {
-    const missed = readMissed(options)
-    await this.#scope.mustOwnJob(jobId)
-    return this.#scope.engine.jobChanges.resume(jobId, this.#scope.caller.actor, missed)
-  }
-
-  /** One run now, beside the schedule; for it alone with another payload, or under another overlap policy. */
-  async trigger(jobId: string, options: TriggerOptions = {}): Promise<Triggered> {
-    const understood = understandTrigger(options)
-    await this.#scope.mustOwnJob(jobId)
-    return this.#scope.engine.jobChanges.trigger(jobId, this.#scope.caller.actor, understood)
+    await this.scope.mustOwnJob(jobId)
+    await this.scope.engine.jobChanges.delete(jobId, this.scope.caller.actor)
   }
 
   /** What became of the job at an instant, or will, and why; without one, in this minute. */
   explain(jobId: string, at?: When): Promise<Explanation> {
-    return explainOne(this.#scope, jobId, at)
+    return explainOne(this.scope, jobId, at)
   }
 
   /** The same for every nominal time in a range, oldest first, a page at a time. */
   explainRange(jobId: string, range: ExplainRange): Promise<Page<Explanation>> {
-    return explainMany(this.#scope, jobId, range)
+    return explainMany(this.scope, jobId, range)
   }
 
   /** Who changed what, oldest first. */
   async changes(jobId: string, page: PageRequest = {}): Promise<Page<ChangeView>> {
-    await this.#scope.mustOwnJob(jobId)
-    const { tenantId } = this.#scope.caller
-    const found = await this.#scope.page((db) =>
+    await this.scope.mustOwnJob(jobId)
+    const { tenantId } = this.scope.caller
+    const found = await this.scope.page((db) =>
       listChanges(db, { ...page, tenantId, subject: 'job', subjectId: jobId }),
     )
     return { ...found, items: found.items.map(shownChange) }
   }
 
   get #creator(): { tenant: string; createdBy: string } {
-    const { tenant, actor } = this.#scope.caller
+    const { tenant, actor } = this.scope.caller
     return { tenant, createdBy: actor }
   }
 }
@@ -207,14 +156,4 @@ function withKey(job: unknown, idempotencyKey: string | undefined): unknown {
     })
   }
   return { ...job, idempotencyKey }
-}
-
-/** Why something is paused, as people write it. */
-export function readReason(options: { reason?: string }): string | null {
-  const { reason } = checkedOptions(options, ['reason'])
-  if (reason === undefined) return null
-  const complaints = new Complaints()
-  readText(complaints, 'reason', reason, MAX_REASON)
-  if (complaints.list.length > 0) throw complaints.error('invalid_argument')
-  return reason
 }

@@ -1,4 +1,3 @@
-import { recordChange } from './audit/record-change.sql.ts'
 import { listOriginLimits, readOriginLimit } from './concurrency/origin-limits.sql.ts'
 import {
   isLimited,
@@ -10,6 +9,7 @@ import {
 } from './concurrency/shared-limit-fields.ts'
 import { openLimit, originLimitRef, putLimit, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { Complaints } from './intake/understand-fields.ts'
+import { OfScope } from './scope.ts'
 import { limitOf, type Page, type PageRequest, pageOf, readCursor } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
@@ -26,16 +26,10 @@ const HEX = /^[0-9a-f]*$/
  * The origins whose calls a tenant has limited, for all its jobs and on all nodes together. A limit counts calls that begin after
  * it is known: at once on the node that was asked, within a second on others.
  */
-export class TenantOrigins {
-  readonly #scope: TenantScope
-
-  constructor(scope: TenantScope) {
-    this.#scope = scope
-  }
-
+export class TenantOrigins extends OfScope<TenantScope> {
   /** By origin, a page at a time. */
   async list(request: PageRequest = {}): Promise<Page<OriginView>> {
-    const { fresh, caller } = this.#scope
+    const { fresh, caller } = this.scope
     const limit = limitOf(request)
     const [after = ''] = readCursor(request, [HEX]) ?? []
     const from = { after: Buffer.from(after, 'hex').toString(), limit: limit + 1 }
@@ -45,7 +39,7 @@ export class TenantOrigins {
   }
 
   async get(text: string): Promise<OriginView> {
-    const { fresh, caller } = this.#scope
+    const { fresh, caller } = this.scope
     const origin = readOrigin(text)
     const found = await readOriginLimit(fresh, caller.tenantId, origin)
     if (found === null) throw noSuch('limit of', origin)
@@ -54,7 +48,7 @@ export class TenantOrigins {
 
   /** What is left out is not limited. */
   async put(text: string, input: LimitsInput): Promise<{ created: boolean }> {
-    const { engine, caller } = this.#scope
+    const { engine, caller } = this.scope
     const { db, clock, shards, http } = engine
     const origin = readOrigin(text)
     const complaints = new Complaints()
@@ -68,7 +62,8 @@ export class TenantOrigins {
       const isMade = await putLimit(tx, ref, { ...limits, tenantId, name: origin, usedAt: clock.now() })
       // The line of those who wait for the rate begins anew.
       if (!isMade) await openLimit(tx, ref, clock.now())
-      await this.#record(tx, origin, 'limit', before && limitsView(before), limitsView(limits))
+      const change = { before: before ? limitsView(before) : undefined, after: limitsView(limits) }
+      await this.scope.record(tx, { subject: 'origin', subjectId: origin, action: 'limit', ...change })
       return isMade
     })
     await (created ? http.limits.read() : http.limits.changed(tenantId, origin, limits))
@@ -76,33 +71,18 @@ export class TenantOrigins {
   }
 
   async delete(text: string): Promise<void> {
-    const { engine, caller } = this.#scope
+    const { engine, caller } = this.scope
     const { db, shards, http } = engine
     const origin = readOrigin(text)
     const isGone = await db.transaction(async (tx) => {
       const before = await readOriginLimit(tx, caller.tenantId, origin)
       if (before === null || !(await removeLimit(tx, originLimitRef(caller.tenantId, origin, shards)))) return false
-      await this.#record(tx, origin, 'delete', limitsView(before), undefined)
+      const change = { subject: 'origin', subjectId: origin, action: 'delete', before: limitsView(before) } as const
+      await this.scope.record(tx, change)
       return true
     })
     if (!isGone) throw noSuch('limit of', origin)
     await http.limits.changed(caller.tenantId, origin, null)
-  }
-
-  #record(
-    tx: Parameters<typeof recordChange>[0],
-    origin: string,
-    action: string,
-    before: LimitsView | null,
-    after: LimitsView | undefined,
-  ): Promise<void> {
-    const { caller, engine } = this.#scope
-    return recordChange(tx, {
-      ...{ tenantId: caller.tenantId, actor: caller.actor, at: engine.clock.now() },
-      ...{ subject: 'origin', subjectId: origin, action },
-      ...(before === null ? {} : { before }),
-      ...(after === undefined ? {} : { after }),
-    })
   }
 }
 

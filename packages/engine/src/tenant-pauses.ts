@@ -1,12 +1,12 @@
-import { recordChange } from './audit/record-change.sql.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
 import { namedKey, pauseKey, resumeKey } from './concurrency/pause-key.sql.ts'
 import { BelfryError } from './errors.ts'
 import { withoutPauser, withPauser } from './intake/paused-by.ts'
 import { Complaints, readText } from './intake/understand-fields.ts'
+import { readReason } from './jobs.ts'
+import { OfScope } from './scope.ts'
 import { MAX_TOLD, PAUSE_KIND } from './shards/paused.ts'
 import type { Transaction } from './store/database.ts'
-import { readReason } from './tenant-jobs.ts'
 import type { TenantScope } from './tenant-scope.ts'
 import {
   countAllPauses,
@@ -54,20 +54,14 @@ const MAX_PAUSES = 1_000
 const KINDS = ['tenant', 'key', 'origin'] as const
 
 /** What a tenant has paused besides jobs: itself, keys, origins and queues. */
-export class TenantPauses {
-  readonly #scope: TenantScope
-
-  constructor(scope: TenantScope) {
-    this.#scope = scope
-  }
-
+export class TenantPauses extends OfScope<TenantScope> {
   /**
    * Nothing of it is started until the pause ends; what has begun goes on, and times still come: their runs wait. Other nodes know
    * within a second. What is paused already stays as it is, and is the answer; the pause of an operator and the tenant's own are
    * one, of both.
    */
   async create(input: PauseInput): Promise<{ pause: PauseView; created: boolean }> {
-    const { caller, engine } = this.#scope
+    const { caller, engine } = this.scope
     const { clock, db } = engine
     const what = readWhat(input)
     const at = clock.now()
@@ -99,7 +93,7 @@ export class TenantPauses {
 
   async #begin(tx: Transaction, pause: PauseRow): Promise<void> {
     const { kind, name, pausedAt: at, pausedBy: by, reason } = pause
-    const { caller, engine } = this.#scope
+    const { caller, engine } = this.scope
     if (kind === PAUSE_KIND.key) await pauseKey(tx, namedKey(caller.tenantId, name, engine.shards), { at, by, reason })
     await this.#record(tx, pause, 'pause')
   }
@@ -109,7 +103,7 @@ export class TenantPauses {
    * operator to end, and stays paused then if the tenant has paused it too.
    */
   async end(id: string): Promise<void> {
-    const { caller, engine } = this.#scope
+    const { caller, engine } = this.scope
     const { db, clock, shards, wakeups } = engine
     const { tenantId, actor } = caller
     const isId = UUID.test(id)
@@ -140,7 +134,7 @@ export class TenantPauses {
 
   /** All of them; paused jobs are among the jobs, by their status. */
   async list(): Promise<PauseView[]> {
-    const { fresh, caller } = this.#scope
+    const { fresh, caller } = this.scope
     const pauses = await listPauses(fresh, caller.tenantId, MAX_PAUSES)
     const queues = await listPausedQueues(fresh, caller.tenantId, MAX_PAUSES)
     const ofQueues = queues.map(({ pausedAt, ...queue }) => ({
@@ -151,15 +145,11 @@ export class TenantPauses {
   }
 
   #record(tx: Transaction, pause: PauseRow, action: 'pause' | 'resume'): Promise<void> {
-    const { caller, engine } = this.#scope
-    const { kind, name, reason } = pause
-    const subjectId = name === '' ? KINDS[kind] : `${KINDS[kind]}/${name}`
-    const shown = { id: pause.id, reason }
-    return recordChange(tx, {
-      ...{ tenantId: caller.tenantId, subject: 'pause', subjectId: subjectId as string, action, actor: caller.actor },
-      ...(action === 'pause' ? { after: shown } : { before: shown }),
-      at: engine.clock.now(),
-    })
+    const { id, kind, name, reason } = pause
+    const subjectId = name === '' ? (KINDS[kind] as string) : `${KINDS[kind]}/${name}`
+    const shown = { id, reason }
+    const change = action === 'pause' ? { after: shown } : { before: shown }
+    return this.scope.record(tx, { subject: 'pause', subjectId, action, ...change })
   }
 }
 

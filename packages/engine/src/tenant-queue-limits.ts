@@ -1,4 +1,3 @@
-import { recordChange } from './audit/record-change.sql.ts'
 import { openWhenKnown, UNAWARE_MS } from './concurrency/await-unaware.sql.ts'
 import { isLimited, type LimitsInput, limitsView, NO_LIMITS, readLimits } from './concurrency/shared-limit-fields.ts'
 import { putLimit, queueLimitRef, readQueueLimits, removeLimit } from './concurrency/shared-limits.sql.ts'
@@ -40,7 +39,7 @@ export async function limitQueue(scope: TenantScope, name: string, input: Limits
       isMade = await putLimit(tx, ref, { ...limits, tenantId, name, usedAt: clock.now() + UNAWARE_MS })
     else await removeLimit(tx, ref)
     const change = { subject: 'queue', subjectId: name, action: 'limit', before: was, after: is } as const
-    await recordChange(tx, { tenantId: caller.tenantId, actor: caller.actor, at: clock.now(), ...change })
+    await scope.record(tx, change)
     return isMade
   })
   if (isNew) await openWhenKnown(db, clock, ref)

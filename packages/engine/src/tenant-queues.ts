@@ -1,18 +1,18 @@
 import { type PurgePoint, purgeRuns } from './attempts/purge-runs.sql.ts'
-import { recordChange } from './audit/record-change.sql.ts'
 import type { LimitsInput } from './concurrency/shared-limit-fields.ts'
 import { queueLimitRef, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { BelfryError } from './errors.ts'
 import { withoutPauser, withPauser } from './intake/paused-by.ts'
 import { Complaints, readChoice, readWord } from './intake/understand-fields.ts'
 import { QUEUE_KIND, type QueueKind } from './job/states.ts'
+import { readReason } from './jobs.ts'
 import { findQueue, getQueue, listQueues, type QueueKindName, type QueueView } from './lookup/queues.sql.ts'
+import { OfScope } from './scope.ts'
 import { MAX_TOLD } from './shards/paused.ts'
 import { countSetQueues, isQueueInUse, lockQueue, type QueueRow, writeQueue } from './shards/queue-rows.sql.ts'
 import { type QueueSettingsInput, readQueueSettings } from './shards/read-queue-settings.ts'
 import type { Transaction } from './store/database.ts'
 import type { Page, PageRequest } from './store/page.ts'
-import { readReason } from './tenant-jobs.ts'
 import { checkLimits, limitQueue } from './tenant-queue-limits.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 
@@ -26,22 +26,16 @@ export type QueueInput = { kind?: QueueKindName } & LimitsInput & QueueSettingsI
  * A tenant's queues. A queue that all tenants share is shown, with the counts of one's own runs; only an operator may
  * change it.
  */
-export class TenantQueues {
-  readonly #scope: TenantScope
-
-  constructor(scope: TenantScope) {
-    this.#scope = scope
-  }
-
+export class TenantQueues extends OfScope<TenantScope> {
   /** By name, a page at a time. */
   list(page: PageRequest = {}): Promise<Page<QueueView>> {
-    const { fresh, caller, engine } = this.#scope
+    const { fresh, caller, engine } = this.scope
     const { db: engineDb, clock } = engine
     return listQueues({ db: fresh, engineDb }, { ...page, tenantId: caller.tenantId, now: clock.now() })
   }
 
   async get(name: string): Promise<QueueView> {
-    const { fresh, caller, engine } = this.#scope
+    const { fresh, caller, engine } = this.scope
     const { db: engineDb, clock } = engine
     const found = await getQueue({ db: fresh, engineDb }, { tenantId: caller.tenantId, now: clock.now() }, name)
     if (found === null) throw noSuch('queue', name)
@@ -50,7 +44,7 @@ export class TenantQueues {
 
   /** Makes the queue if there is none. Its kind is decided here or by its first use, and stays. Limits that are left out stay. */
   async put(name: string, options: QueueInput = {}): Promise<void> {
-    const { engine, caller } = this.#scope
+    const { engine, caller } = this.scope
     const { maxRunning, rateLimit } = options
     const complaints = new Complaints()
     readWord(complaints, 'queue', name)
@@ -59,9 +53,9 @@ export class TenantQueues {
     const settings = readQueueSettings(complaints, options)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
     if (kind !== undefined) await engine.registry.queueId(caller.tenantId, name, kind)
-    else if ((await findQueue(this.#scope.fresh, caller.tenantId, name)) === null)
+    else if ((await findQueue(this.scope.fresh, caller.tenantId, name)) === null)
       await engine.registry.nameQueue(caller.tenantId, name)
-    if (maxRunning !== undefined || rateLimit !== undefined) await limitQueue(this.#scope, name, options)
+    if (maxRunning !== undefined || rateLimit !== undefined) await limitQueue(this.scope, name, options)
     if (Object.keys(settings).length === 0) return
     await this.#change(name, async (tx, queue) => {
       const next = { ...queue, ...settings }
@@ -76,10 +70,10 @@ export class TenantQueues {
 
   /** Nothing of the queue is started until it is resumed; what has begun goes on. Other nodes know within a second. */
   async pause(name: string, options: { reason?: string } = {}): Promise<void> {
-    const { clock } = this.#scope.engine
+    const { clock } = this.scope.engine
     const reason = readReason(options)
     await this.#change(name, async (_tx, queue) => {
-      const { actor } = this.#scope.caller
+      const { actor } = this.scope.caller
       if (queue.pausedAt === null)
         return { action: 'pause', queue: { ...queue, pausedAt: clock.now(), pauseReason: reason, pausedBy: actor } }
       const pausedBy = withPauser(queue.pausedBy, actor)
@@ -98,7 +92,7 @@ export class TenantQueues {
 
   /** Cancels the runs that nobody performs yet, in batches; of a shared queue one's own. */
   async purge(name: string): Promise<{ purged: number }> {
-    const { engine, caller, fresh } = this.#scope
+    const { engine, caller, fresh } = this.scope
     const { clock, db } = engine
     const found = await findQueue(fresh, caller.tenantId, name)
     if (found === null) throw noSuch('queue', name)
@@ -107,7 +101,9 @@ export class TenantQueues {
       const batch = { tenantId: caller.tenantId, queueId: found.id, after: after ?? null, limit: PURGE_BATCH }
       const done = await db.transaction(async (tx) => {
         const result = await purgeRuns(tx, batch, clock.now())
-        if (result.purged > 0) await this.#record(tx, name, 'purge', undefined, { purged: result.purged })
+        const after = { purged: result.purged }
+        if (result.purged > 0)
+          await this.scope.record(tx, { subject: 'queue', subjectId: name, action: 'purge', after })
         return result
       })
       for (const jobId of done.jobIds) engine.waking.jobs.look(jobId)
@@ -120,7 +116,7 @@ export class TenantQueues {
 
   /** Only a queue that nothing names any more; named again it is back, with nothing set. */
   async delete(name: string): Promise<void> {
-    const { engine, caller } = this.#scope
+    const { engine, caller } = this.scope
     await this.#change(name, async (tx, queue) => {
       if (await isQueueInUse(tx, caller.tenantId, queue.id))
         throw new BelfryError('not_empty', `the queue "${name}" still has runs, or jobs that name it`)
@@ -133,14 +129,14 @@ export class TenantQueues {
 
   /** Who still pauses it when the caller does not any more; throws if that is not for the caller to end. */
   #withoutMe({ pausedBy }: QueueRow, name: string): string | null {
-    return withoutPauser(`the queue "${name}"`, pausedBy, this.#scope.caller.actor)
+    return withoutPauser(`the queue "${name}"`, pausedBy, this.scope.caller.actor)
   }
 
   async #change(
     name: string,
     work: (tx: Transaction, queue: QueueRow) => Promise<{ action: string; queue: QueueRow; deletedAt?: number } | null>,
   ): Promise<void> {
-    const { engine, caller, fresh } = this.#scope
+    const { engine, caller, fresh } = this.scope
     const known = await findQueue(fresh, caller.tenantId, name)
     if (known?.shared)
       throw new BelfryError('forbidden', `the queue "${name}" is shared by all tenants: only an operator may change it`)
@@ -150,32 +146,13 @@ export class TenantQueues {
       const next = await work(tx, queue)
       if (next === null) return false
       await writeQueue(tx, next.queue, next.deletedAt ?? null)
-      await this.#record(
-        tx,
-        name,
-        next.action,
-        shown(queue),
-        next.deletedAt === undefined ? shown(next.queue) : undefined,
-      )
+      const after = next.deletedAt === undefined ? shown(next.queue) : undefined
+      const change = { subject: 'queue', subjectId: name, action: next.action, before: shown(queue), after } as const
+      await this.scope.record(tx, change)
       return true
     })
     // What is done after this answer is done by a node that knows.
     if (isChanged) await engine.refresh()
-  }
-
-  #record(tx: Transaction, name: string, action: string, before: unknown, after: unknown): Promise<void> {
-    const { caller, engine } = this.#scope
-    const { tenantId, actor } = caller
-    return recordChange(tx, {
-      tenantId,
-      subject: 'queue',
-      subjectId: name,
-      action,
-      actor,
-      at: engine.clock.now(),
-      ...(before === undefined ? {} : { before }),
-      ...(after === undefined ? {} : { after }),
-    })
   }
 }
 

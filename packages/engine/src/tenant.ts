@@ -1,3 +1,4 @@
+import { OfScope } from './scope.ts'
 import { TenantBackfills } from './tenant-backfills.ts'
 import { TenantBatches } from './tenant-batches.ts'
 import { TenantCalendars } from './tenant-calendars.ts'
@@ -17,40 +18,21 @@ import { TenantWorkers } from './tenant-workers.ts'
  * Belfry as one tenant sees it, for one caller: what the HTTP server calls. Every id is looked at with the tenant's eyes;
  * another tenant's is answered like one that does not exist. Reads run under row-level security, as a second wall.
  */
-export class Tenant {
-  readonly jobs: TenantJobs
-  readonly runs: TenantRuns
-  readonly deadLetters: TenantDeadLetters
-  readonly backfills: TenantBackfills
-  readonly batches: TenantBatches
-  readonly queues: TenantQueues
-  readonly pauses: TenantPauses
-  readonly origins: TenantOrigins
-  readonly payloads: TenantPayloads
-  readonly calendars: TenantCalendars
-  readonly secrets: TenantSecrets
-  readonly signingKeys: TenantSigningKeys
-  readonly circuits: TenantCircuits
-  readonly stats: TenantStats
-  readonly forecast: TenantForecast
-  readonly workers: TenantWorkers
-
-  constructor(scope: TenantScope) {
-    this.jobs = new TenantJobs(scope)
-    this.runs = new TenantRuns(scope)
-    this.deadLetters = new TenantDeadLetters(scope)
-    this.backfills = new TenantBackfills(scope)
-    this.batches = new TenantBatches(scope)
-    this.queues = new TenantQueues(scope)
-    this.pauses = new TenantPauses(scope)
-    this.origins = new TenantOrigins(scope)
-    this.payloads = new TenantPayloads(scope)
-    this.calendars = new TenantCalendars(scope)
-    this.secrets = new TenantSecrets(scope)
-    this.signingKeys = new TenantSigningKeys(scope)
-    this.circuits = new TenantCircuits(scope)
-    this.stats = new TenantStats(scope)
-    this.forecast = new TenantForecast(scope)
-    this.workers = new TenantWorkers(scope)
-  }
+export class Tenant extends OfScope<TenantScope> {
+  readonly jobs = new TenantJobs(this.scope)
+  readonly runs = new TenantRuns(this.scope)
+  readonly deadLetters = new TenantDeadLetters(this.scope)
+  readonly backfills = new TenantBackfills(this.scope)
+  readonly batches = new TenantBatches(this.scope)
+  readonly queues = new TenantQueues(this.scope)
+  readonly pauses = new TenantPauses(this.scope)
+  readonly origins = new TenantOrigins(this.scope)
+  readonly payloads = new TenantPayloads(this.scope)
+  readonly calendars = new TenantCalendars(this.scope)
+  readonly secrets = new TenantSecrets(this.scope)
+  readonly signingKeys = new TenantSigningKeys(this.scope)
+  readonly circuits = new TenantCircuits(this.scope)
+  readonly stats = new TenantStats(this.scope)
+  readonly forecast = new TenantForecast(this.scope)
+  readonly workers = new TenantWorkers(this.scope)
 }
