@@ -1,8 +1,4 @@
-import { Backfills } from './backfills.ts'
-import { Batches } from './batches.ts'
-import { Calendars } from './calendars.ts'
 import { checkedOptions, invalidArgument } from './call-options.ts'
-import { DeadLetters } from './dead-letters.ts'
 import { findEncryptionKey } from './encryption-key.ts'
 import { BelfryError } from './errors.ts'
 import type { ActiveRun } from './executors/handlers/active-run.ts'
@@ -10,14 +6,13 @@ import { type BatchHandler, inBatches } from './executors/handlers/batch-handler
 import type { Handler } from './executors/handlers/perform-handler.ts'
 import type { CallbackBody } from './executors/http/callbacks.ts'
 import { Complaints, readInteger, readWord } from './intake/understand-fields.ts'
-import { Jobs } from './jobs.ts'
+import { Library } from './library.ts'
 import type { Forecast, ForecastRequest } from './lookup/forecasts.ts'
 import type { Admin } from './node/admin.ts'
 import { Engine } from './node/engine.ts'
 import { type BelfryOptions, isWebAddress, readOptions, type Settings } from './options.ts'
 import { type Readers, startReaders } from './readers.ts'
 import { type Readiness, readiness } from './readiness.ts'
-import { Runs } from './runs.ts'
 import { SystemClock } from './runtime/clock.ts'
 import { pause } from './runtime/pause.ts'
 import { systemRandom } from './runtime/random.ts'
@@ -59,13 +54,7 @@ interface Parts {
 }
 
 /** Belfry as a library: create jobs and perform them in this process, on any number of processes at once. */
-export class Belfry {
-  readonly jobs: Jobs
-  readonly runs: Runs
-  readonly deadLetters: DeadLetters
-  readonly backfills: Backfills
-  readonly batches: Batches
-  readonly calendars: Calendars
+export class Belfry extends Library {
   /** Tenants and their keys: for whoever is above all tenants. */
   readonly admin: Admin
   readonly #engine: Engine
@@ -75,16 +64,11 @@ export class Belfry {
   #stopped: Promise<void> | null = null
 
   private constructor(engine: Engine, settings: Settings, parts: Parts) {
+    super(engine)
     this.#engine = engine
     this.#settings = settings
     this.#parts = parts
     this.admin = engine.admin
-    this.jobs = new Jobs(engine)
-    this.runs = new Runs(engine)
-    this.deadLetters = new DeadLetters(engine)
-    this.backfills = new Backfills(engine)
-    this.batches = new Batches(engine)
-    this.calendars = new Calendars(engine)
   }
 
   /** Starts a node. Without `database` it brings its own PostgreSQL; with one that is away it waits for it. */

@@ -1,12 +1,7 @@
 import type pg from 'pg'
-import { Backfills } from '../backfills.ts'
-import { Batches } from '../batches.ts'
-import { Calendars } from '../calendars.ts'
-import { DeadLetters } from '../dead-letters.ts'
 import { BelfryError } from '../errors.ts'
 import type { ActiveRun } from '../executors/handlers/active-run.ts'
-import { Jobs } from '../jobs.ts'
-import { Runs } from '../runs.ts'
+import { Library } from '../library.ts'
 import type { Instant, ManualClock } from '../runtime/clock.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { Tenant } from '../tenant.ts'
@@ -53,13 +48,7 @@ export async function startTestKit(options: TestKitOptions): Promise<TestKit> {
   return kit
 }
 
-export class TestKit {
-  readonly jobs: Jobs
-  readonly runs: Runs
-  readonly deadLetters: DeadLetters
-  readonly backfills: Backfills
-  readonly batches: Batches
-  readonly calendars: Calendars
+export class TestKit extends Library {
   readonly clock: ManualClock
   readonly schema: string
   readonly #node: TestNode
@@ -74,16 +63,11 @@ export class TestKit {
   #stopped: Promise<void> | null = null
 
   constructor(node: TestNode, terms: { leaseMs: number; ownsSchema: boolean }) {
+    super(node.engine)
     this.#node = node
     this.#terms = terms
     this.clock = node.clock
     this.schema = node.db.schema
-    this.jobs = new Jobs(node.engine)
-    this.runs = new Runs(node.engine)
-    this.deadLetters = new DeadLetters(node.engine)
-    this.backfills = new Backfills(node.engine)
-    this.batches = new Batches(node.engine)
-    this.calendars = new Calendars(node.engine)
     this.#partitionedOn = node.clock.now()
   }
 
