@@ -1,13 +1,9 @@
 import { checkedOptions } from './call-options.ts'
 import type { OfTenant } from './jobs.ts'
 import { getLogs, type LogView } from './lookup/get-logs.sql.ts'
-import { getRun } from './lookup/get-run.sql.ts'
-import { withLimit } from './lookup/limited-by.sql.ts'
+import { getWholeRun } from './lookup/get-whole-run.sql.ts'
 import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
-import { withBackfill } from './lookup/with-backfill.ts'
-import { withOwnPayload } from './lookup/with-own-payload.ts'
-import { withParents } from './lookup/with-parents.sql.ts'
 import type { Engine } from './node/engine.ts'
 import { LibraryScope, OfScope, type Scope } from './scope.ts'
 import type { Page } from './store/page.ts'
@@ -17,9 +13,7 @@ const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'failureClass', 'fro
 export class RunsOf<Whose extends Scope> extends OfScope<Whose> {
   /** The run with its attempts, wherever it is. Null: there is none. */
   async get(runId: string): Promise<RunView | null> {
-    const { fresh, tenantId } = this.scope
-    const run = await withLimit(fresh, await getRun(fresh, tenantId, runId))
-    return withParents(fresh, await withBackfill(fresh, await withOwnPayload(fresh, run)))
+    return getWholeRun(this.scope.fresh, this.scope.tenantId, runId)
   }
 
   /** What its handlers logged. */

@@ -1,10 +1,10 @@
-import { parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
+import { runIdOf, shardOfJob } from '../job/ids.ts'
 import { LIMIT_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { rateInWords } from './in-words.ts'
-import type { LimitedBy, RunView } from './run-view.ts'
+import type { LimitedBy } from './run-view.ts'
 
 const MAX_HOLDERS = 5
 
@@ -45,14 +45,6 @@ export async function readLimitedBy(
     found.set(at, one)
   }
   return found
-}
-
-/** What a blocked run waits for, if that is a limit. */
-export async function withLimit<Found extends RunView | null>(db: Queryable, run: Found): Promise<Found> {
-  if (run?.status !== 'blocked') return run
-  const at = parseRunId(run.id)?.nominalAt ?? null
-  const limitedBy = (await readLimitedBy(db, run.jobId, at)).get(run.nominalAt.getTime())
-  return limitedBy === undefined ? run : { ...run, limitedBy }
 }
 
 /** In words: what it waits for, and who has it. */
