@@ -1,9 +1,10 @@
 import { SUBJECT } from '../audit/record-change.sql.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import { type Columns, columns, type RowOf } from '../store/columns.ts'
+import { type Columns, column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import type { PastAttempt } from './run-view.ts'
 
 /** Rows of each kind that one question may look at; a list that is full is known up to its last row, and no further. */
 const MAX_ATTEMPTS = 5_000
@@ -19,24 +20,36 @@ const OUTSIDE = '< to_timestamp($5::float8 / 1000)'
 const OF_JOB = `c.tenant_id = $3 and c.subject = ${SUBJECT.job} and c.subject_id = $2::uuid::text`
 
 const queueOf = (row: string): string => `(select q.name from belfry.queues q where q.id = ${row}.queue_id)`
-const CHANGE = columns<JobChange>({
-  ...{ at: ms('c.changed_at'), action: 'c.action', actor: 'c.actor' },
-  before: `case when c.action = 'update' then json_build_object('schedule', c.before -> 'schedule', 'jitterMs', c.before -> 'jitterMs',
-       'maxRuns', c.before -> 'maxRuns') end`,
-  after: "case when c.action <> 'update' then c.after end",
-  was: "case when c.action <> 'update' then c.before ->> 'status' end",
+const CHANGE = columns({
+  at: column<Instant>(ms('c.changed_at')),
+  action: column<string>('c.action'),
+  actor: column<string>('c.actor'),
+  /** Of an update: what it replaced. */
+  before:
+    column<TimeDefinition | null>(`case when c.action = 'update' then json_build_object('schedule', c.before -> 'schedule', 'jitterMs', c.before -> 'jitterMs',
+       'maxRuns', c.before -> 'maxRuns') end`),
+  after: column<{ status?: string; reason?: string | null } | null>("case when c.action <> 'update' then c.after end"),
+  /** The job's status before it, unless it was an update. */
+  was: column<string | null>("case when c.action <> 'update' then c.before ->> 'status' end"),
 })
-const LIVE = columns<LiveRun>({
-  ...{
-    nominalAt: ms('r.nominal_at'),
-    dueAt: ms('r.due_at'),
-    state: 'r.state',
-    attempt: 'r.attempt',
-    failures: 'r.failures',
-  },
-  ...{ cause: 'r.cause', cancelRequested: 'r.cancel_requested', leasedAt: ms('r.leased_at'), queueId: 'r.queue_id' },
-  ...{ turn: 'r.turn', queue: queueOf('r'), gateKey: 'r.gate_key::text' },
+export type JobChange = Read<typeof CHANGE>
+
+const LIVE = columns({
+  nominalAt: column<Instant>(ms('r.nominal_at')),
+  dueAt: column<Instant>(ms('r.due_at')),
+  state: column<number>('r.state'),
+  attempt: column<number>('r.attempt'),
+  failures: column<number>('r.failures'),
+  cause: column<number>('r.cause'),
+  cancelRequested: column<boolean>('r.cancel_requested'),
+  leasedAt: column<Instant | null>(ms('r.leased_at')),
+  queueId: column<number>('r.queue_id'),
+  turn: column<number>('r.turn'),
+  queue: column<string | null>(queueOf('r')),
+  gateKey: column<string | null>('r.gate_key::text'),
 })
+export type LiveRun = Read<typeof LIVE>
+
 const ALIVE = columns<Facts['alive'][number]>({ nominalAt: ms('r.nominal_at'), state: 'r.state' })
 const ATTEMPT = columns<EndedAttempt>({
   ...{
@@ -51,10 +64,15 @@ const ATTEMPT = columns<EndedAttempt>({
   ...{ startedAt: ms('a.started_at'), finishedAt: ms('a.finished_at'), cause: 'a.cause', jobVersion: 'a.job_version' },
   queue: `case when a.number = 0 then ${queueOf('a')} end`,
 })
-const SKIP = columns<SkipFact>({
-  ...{ from: ms('s.from_nominal'), to: ms('s.to_nominal'), decidedAt: ms('s.decided_at') },
-  ...{ reason: 's.reason', count: 's.count', jobVersion: 's.job_version' },
+const SKIP = columns({
+  from: column<Instant>(ms('s.from_nominal')),
+  to: column<Instant>(ms('s.to_nominal')),
+  decidedAt: column<Instant>(ms('s.decided_at')),
+  reason: column<number>('s.reason'),
+  count: column<number | null>('s.count'),
+  jobVersion: column<number>('s.job_version'),
 })
+export type SkipFact = Read<typeof SKIP>
 
 type Found = Pick<Facts, 'version' | 'status' | 'isOneOff' | 'updatedAt' | 'pausedAt' | 'pauseReason' | 'updates'> &
   Record<'definition' | 'changes' | 'before' | 'live' | 'alive' | 'attempts' | 'skips', string> &
@@ -142,63 +160,17 @@ export interface TimeDefinition {
   maxRuns: number | null
 }
 
-export interface JobChange {
-  at: Instant
-  action: string
-  actor: string
-  /** Of an update: what it replaced. */
-  before: TimeDefinition | null
-  after: { status?: string; reason?: string | null } | null
-  /** The job's status before it, unless it was an update. */
-  was: string | null
-}
-
-export interface LiveRun {
+export interface EndedAttempt extends PastAttempt {
   nominalAt: Instant
-  dueAt: Instant
-  state: number
-  attempt: number
-  failures: number
-  cause: number
-  cancelRequested: boolean
-  leasedAt: Instant | null
-  queueId: number
-  turn: number
-  queue: string | null
-  gateKey: string | null
-}
-
-export interface EndedAttempt {
-  nominalAt: Instant
-  number: number
-  counted: boolean
-  final: boolean
-  outcome: number
-  failureClass: number | null
-  error: string | null
   /** By `ATTEMPT_REASON`. */
   reason: number | null
   /** The nominal time that came meanwhile. */
   reasonAt: Instant | null
-  statusCode: number | null
-  holder: string | null
   dueAt: Instant
-  leasedAt: Instant | null
-  startedAt: Instant | null
-  finishedAt: Instant
   cause: number
   jobVersion: number
   /** Of a run that nobody ever performed. */
   queue: string | null
-}
-
-export interface SkipFact {
-  from: Instant
-  to: Instant
-  decidedAt: Instant
-  reason: number
-  count: number | null
-  jobVersion: number
 }
 
 export interface Facts {

@@ -5,7 +5,7 @@ import { PAUSE_KIND } from '../shards/paused.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Judgement } from './explain-verdict.ts'
-import type { Doer, Reason } from './explanation.ts'
+import type { ExplainedPause, Reason } from './explanation.ts'
 
 /** The pauses that concern a job: of its tenant, of its key, or of what it calls. The tenant's first. */
 const PAUSES = statement(
@@ -18,12 +18,6 @@ const PAUSES = statement(
          union all select s.definition from belfry.specs s where s.shard = $2 and s.job_id = $3) d limit 1)))
    order by p.kind`,
 )
-
-export interface ExplainedPause extends Doer {
-  kind: 'tenant' | 'key' | 'origin'
-  /** Of the key or origin. */
-  name: string | null
-}
 
 const NAMES = ['tenant', 'key', 'origin'] as const
 const REASONS = { tenant: 'tenant_paused', key: 'key_paused', origin: 'origin_paused' } as const

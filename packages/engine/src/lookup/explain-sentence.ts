@@ -8,7 +8,7 @@ import type { ExplainedParent } from './explain-parent.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
 import { rateInWords } from './in-words.ts'
 
-type Unsaid = Omit<Explanation, 'sentence'> & {
+export type Unsaid = Omit<Explanation, 'sentence'> & {
   rule: string | null
   /** What it calls; null: nothing. */
   origin: string | null

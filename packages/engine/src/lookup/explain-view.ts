@@ -9,17 +9,24 @@ import type { Instant } from '../runtime/clock.ts'
 import { localTimeOf } from '../schedule/local-time.ts'
 import type { Queryable } from '../store/database.ts'
 import { canceledBy, overlappedWith, readDayName } from './explain-doers.sql.ts'
-import type { EndedAttempt } from './explain-facts.sql.ts'
 import { type ExplainedParent, readParent } from './explain-parent.sql.ts'
 import { pauseOf, pauseReasonOf, readPauses } from './explain-pauses.sql.ts'
-import { sentenceOf } from './explain-sentence.ts'
+import { sentenceOf, type Unsaid } from './explain-sentence.ts'
 import { doerOf, formerNameOf, type InForce, readTimesOf } from './explain-timeline.ts'
 import type { Judgement, Known } from './explain-verdict.ts'
 import { type ReadyWait, readReadyWait } from './explain-waits.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
-import { dateOf } from './job-view.ts'
 import { limitInWords, readLimitedBy } from './limited-by.sql.ts'
-import { causeOf, failureClassOf, finalStatusOf, type LimitedBy, liveStatusOf } from './run-view.ts'
+import {
+  attemptViewOf,
+  causeOf,
+  dateOf,
+  failureClassOf,
+  finalStatusOf,
+  isFailure,
+  type LimitedBy,
+  liveStatusOf,
+} from './run-view.ts'
 
 export interface ExplainDeps {
   /** As the tenant reads. */
@@ -216,14 +223,9 @@ function waitsOf(jobId: string, judged: Judgement, queued: ReadyWait | null, cir
   }
 }
 
-interface LookedUp {
+type LookedUp = Pick<Unsaid, 'isOvertaken' | 'origin' | 'originLimit' | 'isRateUsedUp' | 'parent'> & {
   overlapped: string | null
-  isOvertaken: boolean
   dayName: string | null
-  origin: string | null
-  originLimit: Limits | null
-  isRateUsedUp: boolean
-  parent: ExplainedParent | null
 }
 
 function explanationOf(
@@ -284,26 +286,5 @@ function explainedRunOf(jobId: string, { at, live, attempts }: Judgement): Expla
     failureClass: failureClassOf(last?.failureClass ?? null),
     error: last?.error ?? null,
     attempts: attempts.map(attemptViewOf),
-  }
-}
-
-const isFailure = ({ counted, outcome }: EndedAttempt): boolean =>
-  counted && (outcome === OUTCOME.failed || outcome === OUTCOME.lost)
-
-function attemptViewOf(attempt: EndedAttempt): ExplainedRun['attempts'][number] {
-  const { number, counted, outcome, failureClass, error, statusCode, holder } = attempt
-  const { leasedAt, startedAt, finishedAt } = attempt
-  return {
-    number,
-    counted,
-    status: nameOf(OUTCOME, outcome) ?? 'unknown',
-    failureClass: failureClassOf(failureClass),
-    error,
-    statusCode,
-    holder,
-    leasedAt: dateOf(leasedAt),
-    startedAt: dateOf(startedAt),
-    finishedAt: new Date(finishedAt),
-    durationMs: startedAt === null ? null : finishedAt - startedAt,
   }
 }

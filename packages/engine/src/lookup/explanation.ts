@@ -45,6 +45,13 @@ export interface ExplainedRun {
   attempts: Omit<AttemptView, 'response'>[]
 }
 
+/** The pause of a tenant, a key or a target. */
+export interface ExplainedPause extends Doer {
+  kind: 'tenant' | 'key' | 'origin'
+  /** Of the key or origin. */
+  name: string | null
+}
+
 /** What a run, or a time that is due, waits for. */
 export interface Waits {
   queue: string | null
@@ -63,7 +70,7 @@ export interface Waits {
   jobs: WaitsFor | null
   queuePause: Doer | null
   /** The pause of its tenant, its key or its target that keeps it waiting. */
-  pause: (Doer & { kind: 'tenant' | 'key' | 'origin'; name: string | null }) | null
+  pause: ExplainedPause | null
   /** What it waits for, if that is the limit of its key, in words. */
   keyLimit: string | null
   /** How the limit of its queue keeps it waiting, in words. */

@@ -1,17 +1,18 @@
 import type { ResponseRecord } from '../executors/http/response-record.ts'
 import { createdAtOf, parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
-import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import { column, columns, type Read } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { dateOf } from './job-view.ts'
 import {
-  type AttemptView,
+  attemptViewOf,
   causeOf,
+  dateOf,
   failureClassOf,
   finalStatusOf,
+  isFailure,
   liveStatusOf,
   type RunStatus,
   type RunView,
@@ -145,7 +146,7 @@ function runViewOf(jobId: string, nominalAt: Instant, place: Place, ended: reado
     cancelRequested: place.cancelRequested ?? false,
     leaseUntil: dateOf(place.leaseUntil),
     blockedBy: place.blockedBy === null ? null : runIdOf(jobId, place.blockedBy),
-    attempts: ended.map(attemptViewOf),
+    attempts: ended.map((attempt) => ({ ...attemptViewOf(attempt), response: responseOf(attempt) })),
   }
 }
 
@@ -155,23 +156,4 @@ function statusOf({ state, isDead, dueAt }: Place, final: Ended | undefined): Ru
   return isDead || dueAt === null ? 'failed' : 'waiting'
 }
 
-const isFailure = ({ counted, outcome }: Ended): boolean =>
-  counted && (outcome === OUTCOME.failed || outcome === OUTCOME.lost)
-
-function attemptViewOf({ number, counted, outcome, error, statusCode, holder, ...ended }: Ended): AttemptView {
-  const { failureClass, leasedAt, startedAt, finishedAt, response } = ended
-  return {
-    number,
-    counted,
-    status: nameOf(OUTCOME, outcome) ?? 'unknown',
-    failureClass: failureClassOf(failureClass),
-    error,
-    statusCode,
-    holder,
-    leasedAt: dateOf(leasedAt),
-    startedAt: dateOf(startedAt),
-    finishedAt: new Date(finishedAt),
-    durationMs: startedAt === null ? null : finishedAt - startedAt,
-    response: response === null ? null : (JSON.parse(response) as ResponseRecord),
-  }
-}
+const responseOf = ({ response }: Ended): ResponseRecord | null => (response === null ? null : JSON.parse(response))

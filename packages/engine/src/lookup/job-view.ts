@@ -16,7 +16,7 @@ import { type FailureClass, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { formatDuration } from '../schedule/duration.ts'
 import type { JobRow, JobViewStatus } from './job-places.sql.ts'
-import { type FinalStatus, failureClassOf, finalStatusOf } from './run-view.ts'
+import { dateOf, type FinalStatus, failureClassOf, finalStatusOf } from './run-view.ts'
 
 export interface LastRun {
   id: string
@@ -128,9 +128,6 @@ function afterViewOf({ jobs, batch, on, onParentFailure }: After): AfterView {
   const wanted = { on: on ?? 'success', onParentFailure: onParentFailure ?? 'cancel' } as const
   return batch === undefined ? { jobs: [...jobs], ...wanted } : { jobs: [...jobs], batchId: batch, ...wanted }
 }
-
-export const dateOf = (instant: Instant | null): Date | null =>
-  instant === null || !Number.isFinite(instant) ? null : new Date(instant)
 
 function scheduleOf(row: JobRow, definition: Partial<Definition>): JobView['schedule'] {
   if (definition.after !== undefined) return null

@@ -7,7 +7,8 @@ import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { limitOf, type Page, type PageRequest, pageOf, readCursor } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
-import { dateOf } from './job-view.ts'
+import { dateOf } from './run-view.ts'
+import type { RunCounts } from './stats.sql.ts'
 
 const QUEUE = columns({
   id: column<number>('q.id'),
@@ -45,13 +46,7 @@ const DEPTH_OF_DEFAULT = statement('queue_depths_of_default', depthText('order b
 
 export type QueueKindName = keyof typeof QUEUE_KIND
 
-export interface QueueDepth {
-  /** May run now. */
-  ready: number
-  /** Being performed. */
-  running: number
-  /** Between two attempts, or for another reason not yet ready. */
-  waiting: number
+export interface QueueDepth extends RunCounts {
   /** False: there are more than were counted. */
   isComplete: boolean
 }
@@ -107,20 +102,13 @@ export async function getQueue(
   { tenantId, now }: { tenantId: number; now: Instant },
   name: string,
 ): Promise<QueueView | null> {
-  const queue = await queueNamed(readers.db, tenantId, name)
-  return queue ? ((await withDepth(readers, [queue], { tenantId, now, counted: COUNTED_FOR_ONE }))[0] ?? null) : null
+  const queue = await findQueue(readers.db, tenantId, name)
+  return queue && ((await withDepth(readers, [queue], { tenantId, now, counted: COUNTED_FOR_ONE }))[0] ?? null)
 }
 
-export async function findQueue(
-  db: Queryable,
-  tenantId: number,
-  name: string,
-): Promise<{ id: number; shared: boolean } | null> {
-  return (await queueNamed(db, tenantId, name)) ?? null
-}
-
-async function queueNamed(db: Queryable, tenantId: number, name: string): Promise<Queue | undefined> {
-  return NAME.test(name) ? (await readQueues(db, [tenantId, '', name, 1]))[0] : undefined
+/** Null: there is no such queue. */
+export async function findQueue(db: Queryable, tenantId: number, name: string): Promise<Queue | null> {
+  return NAME.test(name) ? ((await readQueues(db, [tenantId, '', name, 1]))[0] ?? null) : null
 }
 
 const readQueues = async (db: Queryable, values: readonly unknown[]): Promise<Queue[]> =>

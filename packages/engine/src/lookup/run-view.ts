@@ -11,6 +11,7 @@ import {
   type Outcome,
   RUN_STATE,
 } from '../job/states.ts'
+import type { Instant } from '../runtime/clock.ts'
 
 const LIVE_STATUSES = ['waiting', 'blocked', 'ready', 'running'] as const
 const FINAL_STATUSES = ['succeeded', 'failed', 'canceled', 'lost', 'skipped'] as const
@@ -92,6 +93,45 @@ export interface RunView extends RunSummary {
   /** Those that have ended, oldest first; of very many, the last thousand. */
   attempts: AttemptView[]
 }
+
+/** An attempt that has ended, as history has it. */
+export interface PastAttempt {
+  number: number
+  counted: boolean
+  final: boolean
+  outcome: number
+  failureClass: number | null
+  error: string | null
+  statusCode: number | null
+  holder: string | null
+  leasedAt: Instant | null
+  startedAt: Instant | null
+  finishedAt: Instant
+}
+
+export const isFailure = ({ counted, outcome }: PastAttempt): boolean =>
+  counted && (outcome === OUTCOME.failed || outcome === OUTCOME.lost)
+
+export function attemptViewOf(attempt: PastAttempt): Omit<AttemptView, 'response'> {
+  const { number, counted, outcome, failureClass, error, statusCode, holder } = attempt
+  const { leasedAt, startedAt, finishedAt } = attempt
+  return {
+    number,
+    counted,
+    status: nameOf(OUTCOME, outcome) ?? 'unknown',
+    failureClass: failureClassOf(failureClass),
+    error,
+    statusCode,
+    holder,
+    leasedAt: dateOf(leasedAt),
+    startedAt: dateOf(startedAt),
+    finishedAt: new Date(finishedAt),
+    durationMs: startedAt === null ? null : finishedAt - startedAt,
+  }
+}
+
+export const dateOf = (instant: Instant | null): Date | null =>
+  instant === null || !Number.isFinite(instant) ? null : new Date(instant)
 
 export const failureClassOf = (value: number | null): FailureClass | null =>
   value === null ? null : (nameOf(FAILURE_CLASS, value) ?? null)

@@ -3,7 +3,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { MAX_SCANNED } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
-import { workersWanted } from './workers-wanted.ts'
+import { type Load, workersWanted } from './workers-wanted.ts'
 
 /** Who has more than this of anything is short of workers whatever the exact number is. */
 const MAX_COUNTED = 100_001
@@ -55,19 +55,12 @@ export interface ScaleRequest {
   perWorker: number
 }
 
-export interface ScaleView {
+export interface ScaleView extends Load {
   queue: string
   /** How many workers there should be. */
   workers: number
   /** How many runs they should perform at once, together. */
   slots: number
-  backlog: number
-  running: number
-  /** How long an attempt took lately, on average; null: none has ended. */
-  serviceMs: number | null
-  arrivalsPerSecond: number
-  targetLagMs: number
-  perWorker: number
 }
 
 type Row = [

@@ -6,7 +6,7 @@ export interface Load {
   backlog: number
   /** Runs that are being performed. */
   running: number
-  /** How long an attempt takes on average; null: not known. */
+  /** How long an attempt took lately, on average; null: none has ended. */
   serviceMs: number | null
   arrivalsPerSecond: number
   /** In what time the backlog shall be worked off. */
