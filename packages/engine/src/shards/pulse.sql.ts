@@ -33,66 +33,44 @@ const QUEUE_SETTINGS = `array(select q.id || '/' || coalesce(q.max_depth::text, 
 const TENANT_LIMITS = `array(select t.id || '/' || coalesce(t.max_waiting_runs::text, '') || '/' || coalesce(t.max_waiting_seconds::text, '')
        from belfry.tenants t where t.max_waiting_runs is not null or t.max_waiting_seconds is not null order by t.id limit ${MAX_SETTINGS})`
 
-interface Pulsed {
-  now: number
-  last: number | null
-  live: string
-  oldest: number | null
-  grace: number | null
-  timers: string
-  waiting: string
-  hasExpired: boolean
-  heads: string
-  headsKeyed: string
-  promoters: string
-  paused: string
-  deleted: string
-  httpQueues: number
-  hasBackfills: boolean
-  hasBlocked: boolean
-  calendars: string
-  zoneData: string | null
-  hasStartDeadlines: boolean
-  hasLimited: boolean
-  limitedQueues: string
-  fleet: string
-  pauses: string
-  queueSettings: string
-  tenantLimits: string
-  hasOutbox: boolean
-}
+/** Of the answer, what comes as the text of an array, or of JSON. */
+type AsText =
+  | ('liveNodes' | 'promoters' | 'pausedQueueIds' | 'deletedQueueIds' | 'limitedQueueIds' | 'changedCalendars')
+  | ('timersDue' | 'waitingDue' | 'heads' | 'fleet' | 'pauses' | 'queueSettings' | 'tenantLimits')
+
+type Pulsed = Omit<PulseAnswer, AsText> & Record<AsText | 'headsKeyed', string>
 
 const PULSED = columns<Pulsed>({
   now: 'extract(epoch from clock.now)::float8 * 1000',
-  last: '(select extract(epoch from max(n.pulsed_at))::float8 * 1000 from belfry.nodes n)',
-  live: `array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' or (n.shard = $1 and n.id = $2))::text[]`,
-  oldest: `(select extract(epoch from min(n.pulsed_at))::float8 * 1000 from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.id <> $2)`,
-  grace: `(select extract(epoch from (m.value #>> '{}')::timestamptz)::float8 * 1000 from belfry.meta m where m.key = 'grace_until')`,
-  timers: `array(select coalesce((select extract(epoch from t.due_at)::float8 * 1000 from belfry.timers t
+  lastPulseAt: '(select extract(epoch from max(n.pulsed_at))::float8 * 1000 from belfry.nodes n)',
+  liveNodes: `array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' or (n.shard = $1 and n.id = $2))::text[]`,
+  oldestPulseAt: `(select extract(epoch from min(n.pulsed_at))::float8 * 1000 from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.id <> $2)`,
+  graceUntil: `(select extract(epoch from (m.value #>> '{}')::timestamptz)::float8 * 1000 from belfry.meta m where m.key = 'grace_until')`,
+  timersDue: `array(select coalesce((select extract(epoch from t.due_at)::float8 * 1000 from belfry.timers t
        where t.shard = s.shard and t.due_at >= to_timestamp(s.after / 1000) and t.due_at < 'infinity' order by t.due_at limit 1), 'Infinity')
      from unnest($4::smallint[], $5::float8[]) with ordinality as s (shard, after, n) order by s.n)`,
-  waiting: `array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
+  waitingDue: `array(select coalesce((select extract(epoch from r.due_at)::float8 * 1000 from belfry.runs r
        where r.shard = s.shard and r.state = ${RUN_STATE.waiting} order by r.due_at limit 1), 'Infinity')
      from unnest($4::smallint[]) with ordinality as s (shard, n) order by s.n)`,
   hasExpired: `exists (select from belfry.runs r where r.state = ${RUN_STATE.leased} and r.lease_until <= clock.now)`,
   heads: headsOf('$6', PLAIN),
   headsKeyed: headsOf('$6', WITH_KEY),
   promoters: `array(select n.id from belfry.nodes n where n.pulsed_at > clock.now - interval '2500 ms' and n.roles & ${PROMOTER_BIT} > 0)::text[]`,
-  paused: `array(select q.id from belfry.queues q where q.paused_at is not null
+  pausedQueueIds: `array(select q.id from belfry.queues q where q.paused_at is not null
      union select q.id from belfry.pauses p cross join lateral (
        select q.id from belfry.queues q where q.tenant_id = p.tenant_id and not q.shared) q
      where p.kind = ${PAUSE_KIND.tenant} and p.ended_at is null)`,
-  deleted: `array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute')`,
+  deletedQueueIds: `array(select q.id from belfry.queues q where q.deleted_at > clock.now - interval '1 minute')`,
   httpQueues: `(select count(*)::int from belfry.queues q where q.kind = ${QUEUE_KIND.http})`,
   hasBackfills:
     '(select true from belfry.backfills b where b.ended_at is null order by b.shard, b.job_id limit 1) is not null',
   hasBlocked: `exists (select from belfry.runs r where r.state = ${RUN_STATE.blocked})`,
-  calendars: `array(select c.tenant_id || '/' || c.version || '/' || c.name from belfry.calendars c where c.replanned < c.version
+  changedCalendars: `array(select c.tenant_id || '/' || c.version || '/' || c.name from belfry.calendars c where c.replanned < c.version
      order by c.updated_at limit ${MAX_CALENDARS})`,
   zoneData: `(select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data')`,
   hasStartDeadlines: `exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null)`,
   hasLimited: `exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})`,
-  limitedQueues: `array(select l.key from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = any($9::bigint[]))`,
+  limitedQueueIds: `array(select l.key from belfry.limits l where l.kind = ${LIMIT_KIND.queue} and l.key = any($9::bigint[]))`,
   fleet: fleetTurns('$2'),
   pauses: PAUSES,
   queueSettings: QUEUE_SETTINGS,
@@ -200,33 +178,23 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     question.servedQueueIds,
     question.charges === null ? null : JSON.stringify(question.charges),
   ])
-  const said = PULSED.read(row as RowOf<Pulsed>)
+  const { headsKeyed, ...said } = PULSED.read(row as RowOf<Pulsed>)
   return {
+    ...said,
     now: Math.floor(said.now),
-    lastPulseAt: said.last,
-    liveNodes: listOf(said.live),
+    liveNodes: listOf(said.liveNodes),
     promoters: listOf(said.promoters),
-    pausedQueueIds: listOf(said.paused).map(Number),
-    deletedQueueIds: listOf(said.deleted).map(Number),
-    httpQueues: said.httpQueues,
-    hasBackfills: said.hasBackfills,
-    oldestPulseAt: said.oldest,
-    graceUntil: said.grace,
-    timersDue: listOf(said.timers).map(Number),
-    waitingDue: listOf(said.waiting).map(Number),
-    hasExpired: said.hasExpired,
-    heads: headsByQueue(question.queueIds, said.heads, said.headsKeyed),
-    hasBlocked: said.hasBlocked,
-    changedCalendars: listOf(said.calendars).map(calendarOf),
-    zoneData: said.zoneData,
-    hasStartDeadlines: said.hasStartDeadlines,
-    hasLimited: said.hasLimited,
-    limitedQueueIds: listOf(said.limitedQueues).map(Number),
+    pausedQueueIds: listOf(said.pausedQueueIds).map(Number),
+    deletedQueueIds: listOf(said.deletedQueueIds).map(Number),
+    limitedQueueIds: listOf(said.limitedQueueIds).map(Number),
+    changedCalendars: listOf(said.changedCalendars).map(calendarOf),
+    timersDue: listOf(said.timersDue).map(Number),
+    waitingDue: listOf(said.waitingDue).map(Number),
+    heads: headsByQueue(question.queueIds, said.heads, headsKeyed),
     fleet: JSON.parse(said.fleet) as FleetTurns,
     pauses: listOf(said.pauses).map(pauseMarkOf),
     queueSettings: listOf(said.queueSettings).map(queueSettingsOf),
     tenantLimits: listOf(said.tenantLimits).map(tenantLimitsOf),
-    hasOutbox: said.hasOutbox,
   }
 }
 
