@@ -229,34 +229,11 @@ export class Preparer {
     if (idempotency === null && name === null && unique === undefined) return NO_KEYS
     const { shards } = this.#deps
     const keys: Key[] = []
-    if (idempotency) {
-      const { key, ttlMs, fingerprint } = idempotency
-      keys.push({
-        shard: shardOfKey(tenantId, key, shards),
-        tenantId,
-        kind: KEY_KIND.idempotency,
-        key,
-        jobId,
-        fingerprint,
-        expiresAt: now + ttlMs,
-      })
-    }
-    if (name !== null) {
-      keys.push({
-        shard: shardOfKey(tenantId, name, shards),
-        tenantId,
-        kind: KEY_KIND.name,
-        key: name,
-        jobId,
-        fingerprint: null,
-        expiresAt: Number.POSITIVE_INFINITY,
-      })
-    }
-    if (unique !== undefined) {
-      const { key } = unique
-      const place = { shard: shardOfKey(tenantId, key, shards), tenantId, kind: KEY_KIND.unique, key, jobId }
-      keys.push({ ...place, fingerprint: null, expiresAt: now + KEEP_UNIQUE_MS })
-    }
+    const add = (kind: number, key: string, expiresAt: Instant, fingerprint: string | null = null) =>
+      keys.push({ shard: shardOfKey(tenantId, key, shards), tenantId, kind, key, jobId, fingerprint, expiresAt })
+    if (idempotency) add(KEY_KIND.idempotency, idempotency.key, now + idempotency.ttlMs, idempotency.fingerprint)
+    if (name !== null) add(KEY_KIND.name, name, Number.POSITIVE_INFINITY)
+    if (unique !== undefined) add(KEY_KIND.unique, unique.key, now + KEEP_UNIQUE_MS)
     return keys
   }
 }

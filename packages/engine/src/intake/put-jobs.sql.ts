@@ -154,47 +154,26 @@ const commonArrays = (jobs: readonly NewJob[]): (ArrayValues | string)[] => [
   jobs.map((job) => job.definitionJson).join('\n'),
 ]
 
-const oneOffArrays = (jobs: readonly NewOneOff[]): (ArrayValues | string)[] => [
+/** Of what most jobs have as usual, an array that is too short is filled up with null. */
+const rare = <Job, Value extends ArrayValues[number]>(
+  jobs: readonly Job[],
+  usual: Value,
+  of: (job: Job) => Value,
+): ArrayValues => (jobs.some((job) => of(job) !== usual) ? jobs.map(of) : [])
+
+const rareArrays = (jobs: readonly NewJob[]): ArrayValues[] => [
+  rare(jobs, null, (job) => job.limitKey),
+  rare(jobs, null, (job) => job.fairnessKey),
+  rare(jobs, false, (job) => job.hasDependents),
+]
+
+const oneOffValues = (jobs: readonly NewOneOff[], now: Instant): unknown[] => [
   ...commonArrays(jobs),
   jobs.map((job) => job.dueAt),
   jobs.map((job) => job.turn),
-]
-
-/** Most jobs have none of these: an array that is too short is filled up with null. */
-const rare = <Item>(items: readonly Item[], isThere: (item: Item) => boolean, list: () => ArrayValues): ArrayValues =>
-  items.some(isThere) ? list() : []
-
-const limitKeys = (jobs: readonly NewJob[]): ArrayValues =>
-  rare(
-    jobs,
-    (job) => job.limitKey !== null,
-    () => jobs.map((job) => job.limitKey),
-  )
-const fairnessKeys = (jobs: readonly NewJob[]): ArrayValues =>
-  rare(
-    jobs,
-    (job) => job.fairnessKey !== null,
-    () => jobs.map((job) => job.fairnessKey),
-  )
-
-const awaited = (jobs: readonly NewJob[]): ArrayValues =>
-  rare(
-    jobs,
-    (job) => job.hasDependents,
-    () => jobs.map((job) => job.hasDependents),
-  )
-
-const oneOffValues = (jobs: readonly NewOneOff[], now: Instant): unknown[] => [
-  ...oneOffArrays(jobs),
   now,
-  limitKeys(jobs),
-  fairnessKeys(jobs),
-  awaited(jobs),
-  rare(
-    jobs,
-    (job) => job.state !== RUN_STATE.ready,
-    () => jobs.map((job) => job.state),
-  ),
+  ...rareArrays(jobs),
+  rare(jobs, RUN_STATE.ready as number, (job) => job.state),
 ]
 
 /** Jobs as they will be sent. Answers how many it made: fewer if some were there already, or their tenant is gone. */
@@ -216,9 +195,7 @@ export const putRecurring = (jobs: readonly NewRecurring[], now: Instant): PutJo
     jobs.map((job) => job.jitterMs),
     jobs.map((job) => job.maxRuns),
     now,
-    limitKeys(jobs),
-    fairnessKeys(jobs),
-    awaited(jobs),
+    ...rareArrays(jobs),
   ])
 
 function put(puts: Puts, jobs: readonly NewJob[], values: readonly unknown[]): PutJobs {
