@@ -74,6 +74,10 @@ export class BelfryError extends Error {
   }
 }
 
+/** One thing is wrong with an input; `said` where that is told in another way than behind its path. */
+export const refusal = (code: ErrorCode, path: string, message: string, said = `${path}: ${message}`): BelfryError =>
+  new BelfryError(code, said, { complaints: [{ path, message }] })
+
 /** A broken invariant is a bug in Belfry: it stops the step, in production too. */
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`invariant broken: ${message}`)

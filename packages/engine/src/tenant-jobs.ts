@@ -1,6 +1,6 @@
 import { type ChangeView, listChanges } from './audit/list-changes.sql.ts'
 import { checkedOptions } from './call-options.ts'
-import { BelfryError } from './errors.ts'
+import { BelfryError, refusal } from './errors.ts'
 import type { Description } from './intake/describe-when.ts'
 import { shownHttp } from './intake/http-input.ts'
 import { type Preview, previewSchedule } from './intake/preview-schedule.ts'
@@ -151,9 +151,7 @@ function withKey(job: unknown, idempotencyKey: string | undefined): unknown {
   const { idempotencyKey: inside } = job
   if (inside !== undefined && inside !== idempotencyKey) {
     const message = 'differs from the Idempotency-Key beside the request: give one of them'
-    throw new BelfryError('invalid_request', `idempotencyKey ${message}`, {
-      complaints: [{ path: 'idempotencyKey', message }],
-    })
+    throw refusal('invalid_request', 'idempotencyKey', message, `idempotencyKey ${message}`)
   }
   return { ...job, idempotencyKey }
 }

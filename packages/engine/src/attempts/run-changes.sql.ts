@@ -1,6 +1,6 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { reopenChildren } from '../dependencies/reopen-children.ts'
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
 import { OVERLAP, type Overlap, RUN_STATE } from '../job/states.ts'
@@ -154,11 +154,8 @@ export class RunChanges {
 
   #parse(runId: string): { shard: number; jobId: string; nominalAt: Instant } {
     const parsed = parseRunId(runId)
-    if (!parsed) {
-      throw new BelfryError('invalid_argument', 'a run id is a job id, a dot, and its nominal time', {
-        complaints: [{ path: 'runId', message: 'must be a run id' }],
-      })
-    }
+    const said = 'a run id is a job id, a dot, and its nominal time'
+    if (!parsed) throw refusal('invalid_argument', 'runId', 'must be a run id', said)
     return { ...parsed, shard: shardOfJob(parsed.jobId) }
   }
 }

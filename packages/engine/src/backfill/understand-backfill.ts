@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { refusal } from '../errors.ts'
 import { Complaints } from '../input/complaints.ts'
 import { isRecord, join, readInteger } from '../input/read-fields.ts'
 import { nearestName } from '../job/nearest-name.ts'
@@ -69,5 +69,4 @@ function readEnd(complaints: Complaints, path: 'from' | 'to', value: unknown): I
   return instant === undefined ? undefined : Math.max(EARLIEST, instant)
 }
 
-export const refuse = (path: string, message: string): BelfryError =>
-  new BelfryError('invalid_argument', `${path}: ${message}`, { complaints: [{ path, message }] })
+export const refuse = (path: string, message: string) => refusal('invalid_argument', path, message)

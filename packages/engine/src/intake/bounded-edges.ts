@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { refusal } from '../errors.ts'
 import { isRecord } from './understand-fields.ts'
 
 /** Of all jobs of a call together. So many are written in a second or two; a thousand for each of its jobs would be a hundred times that. */
@@ -13,5 +13,5 @@ export function mustBoundEdges(inputs: readonly unknown[]): void {
   }
   if (edges <= MAX_EDGES) return
   const message = `may name at most ${MAX_EDGES} jobs to wait for in one call, all after.jobs together, not ${edges}: let jobs in between wait for some`
-  throw new BelfryError('invalid_argument', `jobs: ${message}`, { complaints: [{ path: 'jobs', message }] })
+  throw refusal('invalid_argument', 'jobs', message)
 }

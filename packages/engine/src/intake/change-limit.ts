@@ -1,5 +1,5 @@
 import { type KeyLimit, keyLimitOf, putKeyLimits } from '../concurrency/key-limits.sql.ts'
-import { BelfryError } from '../errors.ts'
+import { refusal } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import { limitNameOf } from '../job/flow-keys.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -11,14 +11,8 @@ export function mustKeepKey(before: Definition, after: Definition): void {
   const [old, wanted] = [limitNameOf(before), limitNameOf(after)]
   if (old === wanted) return
   const path = after.rateLimit?.key === undefined ? 'concurrency.key' : 'rateLimit.key'
-  throw new BelfryError('invalid_job', `${path} cannot be changed: create the job anew`, {
-    complaints: [
-      {
-        path,
-        message: old === null ? 'cannot be given later: create the job anew' : `cannot be changed: it stays "${old}"`,
-      },
-    ],
-  })
+  const message = old === null ? 'cannot be given later: create the job anew' : `cannot be changed: it stays "${old}"`
+  throw refusal('invalid_job', path, message, `${path} cannot be changed: create the job anew`)
 }
 
 /** Writes what the new definition of a job says of its limit; answers it if its row said something else before. */

@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { type BelfryError, refusal } from '../errors.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable, Transaction } from '../store/database.ts'
@@ -127,12 +127,12 @@ async function takeWithin(tx: Queryable | Transaction, keys: readonly Key[], now
   }
 }
 
-const nameTaken = (name: string): BelfryError =>
-  new BelfryError('name_taken', `another job is called "${name}"`, {
-    complaints: [{ path: 'name', message: `another job is called "${name}"` }],
-  })
+function nameTaken(name: string): BelfryError {
+  const message = `another job is called "${name}"`
+  return refusal('name_taken', 'name', message, message)
+}
 
-const mismatch = (key: string): BelfryError =>
-  new BelfryError('idempotency_mismatch', `the idempotency key "${key}" was used with another request`, {
-    complaints: [{ path: 'idempotencyKey', message: 'was used with another request' }],
-  })
+function mismatch(key: string): BelfryError {
+  const message = 'was used with another request'
+  return refusal('idempotency_mismatch', 'idempotencyKey', message, `the idempotency key "${key}" ${message}`)
+}

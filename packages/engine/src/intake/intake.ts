@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import { newJobId, shardOfJob } from '../job/ids.ts'
 import { RUN_STATE } from '../job/states.ts'
 import { Breather } from '../runtime/breather.ts'
@@ -352,8 +352,7 @@ export class Intake {
   }
 }
 
-const invalidJobs = (message: string): BelfryError =>
-  new BelfryError('invalid_argument', `jobs: ${message}`, { complaints: [{ path: 'jobs', message }] })
+const invalidJobs = (message: string): BelfryError => refusal('invalid_argument', 'jobs', message)
 
 const unavailable = (cause: unknown): BelfryError =>
   new BelfryError('database_unavailable', 'the database cannot be reached; whether the job was created is unknown', {

@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import { isJobId, shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -83,9 +83,8 @@ export async function raiseVersionOfRuns(tx: Queryable, job: JobRow): Promise<vo
 
 export function checkedJobId(jobId: unknown): string {
   if (typeof jobId === 'string' && isJobId(jobId)) return jobId
-  throw new BelfryError('invalid_argument', 'a job id looks like 019a8d3e-1f2a-7007-8abc-0123456789ab', {
-    complaints: [{ path: 'jobId', message: 'must be a job id as create() answers it' }],
-  })
+  const said = 'a job id looks like 019a8d3e-1f2a-7007-8abc-0123456789ab'
+  throw refusal('invalid_argument', 'jobId', 'must be a job id as create() answers it', said)
 }
 
 export const noSuchJob = (jobId: string): BelfryError => new BelfryError('not_found', `there is no job ${jobId}`)

@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { inputOf, knownWords } from './input-of.ts'
@@ -14,16 +14,10 @@ export function mergeUpdate(
   at: { now: Instant; nominalAt: Instant | null },
 ): UnderstoodJob {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
-    throw new BelfryError('invalid_argument', 'an update is an object with the fields that change', {
-      complaints: [{ path: 'patch', message: 'must be an object with the fields that change' }],
-    })
+    const message = 'must be an object with the fields that change'
+    throw refusal('invalid_argument', 'patch', message, 'an update is an object with the fields that change')
   }
-  for (const field of FIXED) {
-    if (field in patch)
-      throw new BelfryError('invalid_job', `${field} cannot be changed: create the job anew`, {
-        complaints: [{ path: field, message: 'cannot be changed' }],
-      })
-  }
+  for (const field of FIXED) if (field in patch) throw cannotChange(field)
   const definition = JSON.parse(definitionJson) as Definition
   const { name, ...input } = inputOf(definition, at.nominalAt)
   if (KINDS.some((field) => field in patch)) {
@@ -41,6 +35,9 @@ export function mergeUpdate(
     ...(createdBy === undefined ? {} : { createdBy }),
   })
 }
+
+export const cannotChange = (field: string): BelfryError =>
+  refusal('invalid_job', field, 'cannot be changed', `${field} cannot be changed: create the job anew`)
 
 /** A getter or a proxy of the caller may throw. */
 function read(patch: object): object {

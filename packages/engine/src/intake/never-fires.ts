@@ -1,4 +1,4 @@
-import { BelfryError, type Complaint } from '../errors.ts'
+import { BelfryError, type Complaint, refusal } from '../errors.ts'
 import type { ResolvedSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
@@ -45,15 +45,11 @@ function tooManyDays({ exclude = [] }: ResolvedSpec): Complaint | null {
 /** Throws what `whyNever` says, if it does, and refuses more excluded days than a schedule can hold. */
 export function mustFire(spec: ResolvedSpec, from: Instant): void {
   const complaint = tooManyDays(spec) ?? whyNever(spec, from)
-  if (complaint !== null) throw refusal(complaint)
+  if (complaint !== null) throw refusal('invalid_job', complaint.path, complaint.message)
 }
 
 /** For a schedule that was found to have no time from an instant on. */
 export function neverFires(spec: ResolvedSpec, from: Instant): BelfryError {
-  return refusal(whyNever(spec, from) ?? { path: 'endAt', message: 'comes before the first fire time' })
-}
-
-function refusal(complaint: Complaint): BelfryError {
-  const { path, message } = complaint
-  return new BelfryError('invalid_job', `${path}: ${message}`, { complaints: [complaint] })
+  const { path, message } = whyNever(spec, from) ?? { path: 'endAt', message: 'comes before the first fire time' }
+  return refusal('invalid_job', path, message)
 }

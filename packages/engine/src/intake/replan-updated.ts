@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import type { After, Definition } from '../job/definition.ts'
 import { OVERLAP } from '../job/states.ts'
 import { dueOf } from '../promotion/due.ts'
@@ -12,6 +12,7 @@ import { type LockedTimer, NEVER_DUE, takesOverAt } from '../timers/lock-timer.s
 import { countScheduledRuns, MAX_COUNTED_RUNS } from './count-runs.sql.ts'
 import { jitterOf } from './jitter.ts'
 import { JOB_STATUS, type JobRow } from './job-row.sql.ts'
+import { cannotChange } from './merge-update.ts'
 import { neverFires } from './never-fires.ts'
 import { type CalendarReader, calendarsOf, resolveFor } from './resolve-when.ts'
 import { overlapOfChain } from './understand-after.ts'
@@ -71,10 +72,7 @@ export async function replanUpdated(
 function replanChain(job: JobRow, timer: LockedTimer, definition: Definition): LockedTimer {
   const { after } = JSON.parse(job.definitionJson) as Definition
   const fixed = (given: After | undefined) => given && canonicalJson({ ...given, refs: undefined })
-  if (after === undefined || fixed(after) !== fixed(definition.after))
-    throw new BelfryError('invalid_job', 'after cannot be changed: create the job anew', {
-      complaints: [{ path: 'after', message: 'cannot be changed' }],
-    })
+  if (after === undefined || fixed(after) !== fixed(definition.after)) throw cannotChange('after')
   return { ...timer, overlap: OVERLAP[overlapOfChain(definition)] }
 }
 
@@ -116,5 +114,5 @@ async function remainingRuns(
   const message = isCountedOut
     ? `must be more than the ${soFar} runs that there were: cancel the job to end it`
     : `cannot be given to a job that has had ${MAX_COUNTED_RUNS} runs or more: cancel the job to end it, or create it anew`
-  throw new BelfryError('invalid_job', `maxRuns: ${message}`, { complaints: [{ path: 'maxRuns', message }] })
+  throw refusal('invalid_job', 'maxRuns', message)
 }

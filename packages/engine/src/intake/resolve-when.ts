@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import type { Calendar, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
@@ -61,7 +61,7 @@ export function resolveFor(
 /** What proved right with the days and numbers of another job may be wrong with those of this one; says in which field. */
 function inField(spec: ResolvedSpec, { message }: BelfryError): BelfryError {
   const path = 'cron' in spec ? cronPath(spec.cron) : 'every'
-  return new BelfryError('invalid_job', `${path}: ${message}`, { complaints: [{ path, message }] })
+  return refusal('invalid_job', path, message)
 }
 
 function cronPath(cron: string | readonly string[]): string {

@@ -1,6 +1,6 @@
 import { hadRun } from '../dependencies/chain.sql.ts'
 import { releaseByHand } from '../dependencies/children.sql.ts'
-import { BelfryError } from '../errors.ts'
+import { refusal } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import { runIdOf } from '../job/ids.ts'
 import type { Turns } from '../ready/turn.ts'
@@ -37,5 +37,5 @@ export const isChain = ({ oneOff, definitionJson }: JobRow): boolean =>
 export function mustMissNothing(job: JobRow): void {
   if (!isChain(job)) return
   const message = 'cannot be catch_up for a job that follows others: what those ran during the pause has been skipped'
-  throw new BelfryError('invalid_argument', `missed: ${message}`, { complaints: [{ path: 'missed', message }] })
+  throw refusal('invalid_argument', 'missed', message)
 }

@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import { Complaints, readRecord, readText } from './understand-fields.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
 
@@ -33,7 +33,7 @@ function last(input: unknown, context: UnderstandContext): UnderstoodJob {
     const { when, definition } = understood
     if (when.kind === 'now' && definition.after === undefined) return understood
     const message = 'must not say when it runs: it runs when all jobs of the batch have finished'
-    throw new BelfryError('invalid_job', message, { complaints: [{ path: '', message }] })
+    throw refusal('invalid_job', '', message, message)
   } catch (error) {
     if (!(error instanceof BelfryError)) throw error
     throw new BelfryError(error.code, `batch.onFinish: ${error.message}`, {

@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import { OVERLAP, type Overlap } from '../job/states.ts'
@@ -69,5 +69,5 @@ export function mustTakePayload({ http }: Definition): void {
         ? `would be the body, and a ${http.method} request has none`
         : null
   if (message === null) return
-  throw new BelfryError('invalid_argument', `payload: ${message}`, { complaints: [{ path: 'payload', message }] })
+  throw refusal('invalid_argument', 'payload', message)
 }

@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import { Complaints } from '../input/complaints.ts'
 import { readText } from '../input/read-fields.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -58,7 +58,7 @@ export function readLabelFilter(value: string | undefined): { key: string | null
   const at = text.indexOf('=')
   if (at === 0) {
     const message = 'must be the name of a label, or name=value'
-    throw new BelfryError('invalid_argument', `label ${message}`, { complaints: [{ path: 'label', message }] })
+    throw refusal('invalid_argument', 'label', message, `label ${message}`)
   }
   return at < 0 ? { key: text, value: null } : { key: text.slice(0, at), value: text.slice(at + 1) }
 }

@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { refusal } from '../errors.ts'
 import type { Schedules } from '../promotion/schedules.sql.ts'
 import { Breather } from '../runtime/breather.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -106,8 +106,7 @@ function minutesOf(request: ForecastRequest, now: Instant): { from: number; to: 
   const asked = readRange(request)
   const from = Math.max(asked.from, now)
   const to = asked.to === Number.POSITIVE_INFINITY ? Math.min(from + USUAL_MS, now + MAX_AHEAD_MS) : asked.to
-  const refuse = (path: string, message: string) =>
-    new BelfryError('invalid_argument', `${path} ${message}`, { complaints: [{ path, message }] })
+  const refuse = (path: string, message: string) => refusal('invalid_argument', path, message, `${path} ${message}`)
   if (from >= now + MAX_AHEAD_MS) throw refuse('from', 'must lie within the coming 7 days')
   if (to <= from) throw refuse('to', request.from === undefined ? 'must lie in the future' : 'must be later than from')
   if (to > now + MAX_AHEAD_MS) throw refuse('to', 'must lie within the coming 7 days')

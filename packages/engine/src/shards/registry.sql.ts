@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import { HTTP_QUEUE } from '../job/definition.ts'
 import { QUEUE_KIND, type QueueKind } from '../job/states.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -156,10 +156,10 @@ export class Registry {
   }
 }
 
-export const noTenant = (name: string): BelfryError =>
-  new BelfryError('invalid_job', `there is no tenant "${name}"`, {
-    complaints: [{ path: 'tenant', message: `there is no tenant "${name}"` }],
-  })
+export function noTenant(name: string): BelfryError {
+  const message = `there is no tenant "${name}"`
+  return refusal('invalid_job', 'tenant', message, message)
+}
 
 const notMade = (name: string): BelfryError =>
   new BelfryError('database_unavailable', `the queue "${name}" could not be made`)
@@ -173,5 +173,5 @@ function wrongKind(name: string, wanted: QueueKind): BelfryError {
     wanted === QUEUE_KIND.http
       ? `the queue "${name}" is for workers: an HTTP call needs a queue of its own kind, or none`
       : `the queue "${name}" is for HTTP calls: work for workers needs another queue`
-  return new BelfryError('queue_kind', message, { complaints: [{ path: 'queue', message }] })
+  return refusal('queue_kind', 'queue', message, message)
 }

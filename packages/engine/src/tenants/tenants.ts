@@ -1,5 +1,5 @@
 import { recordChange } from '../audit/record-change.sql.ts'
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import { Complaints } from '../input/complaints.ts'
 import { readWord } from '../input/read-fields.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -132,9 +132,8 @@ export class Tenants {
   async delete(id: number, by: string): Promise<void> {
     if (!isTenantId(id)) throw noSuchTenant(id)
     if (id === DEFAULT_TENANT_ID) {
-      throw new BelfryError('invalid_argument', 'the tenant "default" cannot be deleted', {
-        complaints: [{ path: 'id', message: 'is the tenant "default", which cannot be deleted' }],
-      })
+      const message = 'is the tenant "default", which cannot be deleted'
+      throw refusal('invalid_argument', 'id', message, 'the tenant "default" cannot be deleted')
     }
     // First nobody may create any more, then those who had begun to must be over: only then "it has nothing" stays true.
     const deletion = await this.#deps.db.transaction(async (tx) => {

@@ -1,4 +1,4 @@
-import { BelfryError } from '../errors.ts'
+import { BelfryError, refusal } from '../errors.ts'
 import { newJobId, shardOfJob } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
@@ -74,11 +74,8 @@ export class Payloads {
 
   async put(tenantId: number, bytes: Buffer, contentType: string): Promise<StoredPayload> {
     const { db, clock, random, vault, shards } = this.#deps
-    if (!CONTENT_TYPE.test(contentType)) {
-      throw new BelfryError('invalid_argument', 'contentType: must be printable ASCII, at most 255 characters', {
-        complaints: [{ path: 'contentType', message: 'must be printable ASCII, at most 255 characters' }],
-      })
-    }
+    if (!CONTENT_TYPE.test(contentType))
+      throw refusal('invalid_argument', 'contentType', 'must be printable ASCII, at most 255 characters')
     const limit = await this.#deps.limitOf(tenantId)
     if (bytes.length > limit) {
       throw new BelfryError('payload_too_large', `the payload has ${bytes.length} bytes; ${limit} are allowed`)
