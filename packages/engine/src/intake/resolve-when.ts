@@ -3,7 +3,7 @@ import type { Calendar, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { hasHashes } from '../schedule/hashed-field.ts'
-import { shown } from '../schedule/not-understood.ts'
+import { readOrNothing, shown } from '../schedule/not-understood.ts'
 import { calendarsOf as calendarsOfSpec, resolveSpec } from '../schedule/resolve-spec.ts'
 import { mustFire } from './never-fires.ts'
 
@@ -66,17 +66,8 @@ function inField(spec: ResolvedSpec, { message }: BelfryError): BelfryError {
 
 function cronPath(cron: string | readonly string[]): string {
   if (typeof cron === 'string') return 'cron'
-  const wrong = cron.findIndex((one) => !isPossible(one))
+  const wrong = cron.findIndex((one) => !readOrNothing(() => compileSchedule({ cron: one, timezone: 'UTC' })))
   return wrong < 0 ? 'cron' : `cron[${wrong}]`
-}
-
-function isPossible(cron: string): boolean {
-  try {
-    compileSchedule({ cron, timezone: 'UTC' })
-    return true
-  } catch {
-    return false
-  }
 }
 
 function mustBeThere({ exclude = [] }: ScheduleSpec, calendars: CalendarMap): void {

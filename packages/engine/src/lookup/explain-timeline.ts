@@ -4,6 +4,7 @@ import { JOB_STATUS } from '../intake/job-row.sql.ts'
 import type { Calendar, ResolvedSpec, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { readOrNothing } from '../schedule/not-understood.ts'
 import { resolveSpec } from '../schedule/resolve-spec.ts'
 import type { Schedule } from '../schedule/schedule.ts'
 import { zoneOf } from '../schedule/zone.ts'
@@ -147,16 +148,7 @@ function understood(schedule: unknown, at: Parameters<typeof resolveSpec>[1], as
     return { given, spec, schedule: asked === null ? whole() : compileSchedule(withDaysAround(spec, asked)), whole }
   } catch (error) {
     const unreadable = error instanceof BelfryError ? error.message : 'it is not written as a schedule is'
-    return { unreadable, timezone: isZone(given.timezone) ? given.timezone : 'UTC' }
-  }
-}
-
-function isZone(name: unknown): boolean {
-  try {
-    zoneOf(name as string)
-    return true
-  } catch {
-    return false
+    return { unreadable, timezone: readOrNothing(() => zoneOf(given.timezone)) ? given.timezone : 'UTC' }
   }
 }
 

@@ -6,6 +6,15 @@ export function notUnderstood(message: string, suggestion?: string): BelfryError
   return new BelfryError('invalid_argument', message, { complaints: [complaint] })
 }
 
+/** What a reader makes of a value; undefined if it throws, whatever that is. */
+export function readOrNothing<Value>(read: () => Value): Value | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
 const SHOWN_LENGTH = 60
 
 /** A value as it stands in a message: quoted, on one line, and never long. */

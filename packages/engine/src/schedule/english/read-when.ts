@@ -2,7 +2,7 @@ import { BelfryError } from '../../errors.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import { canonicalCron } from '../cron-text.ts'
 import { parseDuration } from '../duration.ts'
-import { notUnderstood, shown } from '../not-understood.ts'
+import { notUnderstood, readOrNothing, shown } from '../not-understood.ts'
 import { zoneOf } from '../zone.ts'
 import type { Clauses } from './clauses.ts'
 import { onceOf } from './once.ts'
@@ -84,20 +84,11 @@ function understand(text: unknown, today: Today): UnderstoodText {
 function complainAboutOthers(text: unknown): void {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return
   const trimmed = text.trim()
-  if (/^[\d*@H]/i.test(trimmed) && isReadBy(canonicalCron, trimmed)) {
+  if (/^[\d*@H]/i.test(trimmed) && readOrNothing(() => canonicalCron(trimmed))) {
     throw notUnderstood(`${shown(text)} is a cron expression: give it in the field cron`)
   }
-  if (/^(P|R\d*\/)/.test(trimmed) && (isReadBy(parseDuration, trimmed) || trimmed.startsWith('R'))) {
+  if (/^(P|R\d*\/)/.test(trimmed) && (readOrNothing(() => parseDuration(trimmed)) || trimmed.startsWith('R'))) {
     throw notUnderstood(`${shown(text)} is an interval: give it in the field every`)
-  }
-}
-
-function isReadBy(reader: (text: string) => unknown, text: string): boolean {
-  try {
-    reader(text)
-    return true
-  } catch {
-    return false
   }
 }
 

@@ -1,3 +1,4 @@
+import { readOrNothing } from '../not-understood.ts'
 import { zoneOf } from '../zone.ts'
 import type { Today } from './today.ts'
 import type { Token } from './tokens.ts'
@@ -45,7 +46,7 @@ function zoneOfCity(city: string): string | undefined {
 }
 
 function compare(words: Words, token: Token, name: string | undefined, { zone }: Today): void {
-  const said = name === undefined ? undefined : nameOf(name)
+  const said = name === undefined ? undefined : readOrNothing(() => zoneOf(name).name)
   if (said === undefined) {
     throw words.refuse(token, 'is no time zone: give one in the field timezone, such as "Europe/Berlin"')
   }
@@ -54,12 +55,4 @@ function compare(words: Words, token: Token, name: string | undefined, { zone }:
     token,
     `contradicts the time zone of the job, ${zone.name}: give timezone "${said}" beside the text`,
   )
-}
-
-function nameOf(name: string): string | undefined {
-  try {
-    return zoneOf(name).name
-  } catch {
-    return undefined
-  }
 }
