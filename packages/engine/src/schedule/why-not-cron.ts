@@ -5,27 +5,13 @@ import { dateOf, formatDay, weekdayOf } from './calendar-day.ts'
 import type { CronPattern } from './cron-pattern.ts'
 import { dstPolicyOf } from './cron-times.ts'
 import { DAY_MS } from './duration.ts'
+import { monthName, weekdayName } from './english/english-list.ts'
 import { NOTHING_EXCLUDED } from './excluded-times.ts'
 import { firingPatterns } from './firing-pattern.ts'
 import { firstTimeOfDay } from './time-of-day.ts'
 import { WallTimes } from './wall-times.ts'
 import type { LocalTime, Zone } from './zone.ts'
 
-const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-]
 /** More times of day than this are not listed. */
 const MAX_LISTED = 4
 
@@ -67,11 +53,11 @@ function matches(pattern: CronPattern, local: LocalTime): boolean {
 export function whyNotByExpression(cron: string | readonly string[], local: LocalTime, at: Instant): string {
   const [pattern, ...others] = firingPatterns(cron)
   if (pattern === undefined || others.length > 0) {
-    const weekday = WEEKDAYS[weekdayOf(Math.floor(local / DAY_MS))]
+    const weekday = weekdayName(weekdayOf(Math.floor(local / DAY_MS)))
     return `none of its ${others.length + 1} expressions fires at ${clockText(local)} on ${weekday}, ${dayText(local)}`
   }
   const { year, month, day } = dateOf(Math.floor(local / DAY_MS))
-  if (!hasBit(pattern.months, month)) return `${pattern.text} does not fire in ${MONTHS[month - 1]}`
+  if (!hasBit(pattern.months, month)) return `${pattern.text} does not fire in ${monthName(month)}`
   if (!hasBit(pattern.daysIn(year, month), day - 1))
     return `${pattern.text} does not fire ${onDay(pattern, local, day)}`
   if (at % 1_000 !== 0) return `${pattern.text} fires on whole seconds`
@@ -81,7 +67,7 @@ export function whyNotByExpression(cron: string | readonly string[], local: Loca
 
 /** Said by the field that decides it. */
 function onDay(pattern: CronPattern, local: LocalTime, day: number): string {
-  const weekday = WEEKDAYS[weekdayOf(Math.floor(local / DAY_MS))]
+  const weekday = weekdayName(weekdayOf(Math.floor(local / DAY_MS)))
   const [days, , weekdays] = pattern.text.split(' ').slice(-3)
   if (days === '*' && !/[#L]/.test(weekdays ?? '')) return `on a ${weekday}`
   return weekdays === '*' && /^[\d,/-]+$/.test(days ?? '')

@@ -59,18 +59,10 @@ function putMinutes(reading: Reading, token: Token): void {
     const value = Number(number.word)
     if (!Number.isInteger(value) || value > 59) throw words.refuse(number, `is no ${unit}: they go from 0 to 59`)
     list.push(value)
-  } while (acceptNumber(words))
+  } while (words.joined([',', 'and'], () => words.peek()?.kind === 'number' && words.word(1) !== 'times'))
   if (words.accept('minutes', 'minute', 'mins', 'min') !== undefined || words.is('past', 'after'))
     readPastTheHour(words)
   reading.put('minutes', { token, unit, list: [...new Set(list)].sort((a, b) => a - b) })
-}
-
-function acceptNumber(words: Words): boolean {
-  const position = words.position
-  const isJoined = [words.accept(','), words.accept('and')].some((token) => token !== undefined)
-  if (isJoined && words.peek()?.kind === 'number' && words.word(1) !== 'times') return true
-  words.returnTo(position)
-  return false
 }
 
 function readPastTheHour(words: Words): void {

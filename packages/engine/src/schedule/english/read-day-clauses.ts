@@ -17,17 +17,9 @@ export const readDates: ClauseReader = (reading) => {
 
 function putDates(reading: Reading, first: NamedDay): void {
   const { words, today } = reading
-  const days = [first]
-  for (;;) {
-    const position = words.position
-    const isJoined = [words.accept(','), words.accept('and')].some((token) => token !== undefined)
-    const next = isJoined ? readNamedDay(words, today) : undefined
-    if (next === undefined) {
-      words.returnTo(position)
-      break
-    }
-    days.push(next)
-  }
+  const days: NamedDay[] = []
+  const next = () => words.joined([',', 'and'], () => readNamedDay(words, today))
+  for (let day: NamedDay | undefined = first; day !== undefined; day = next()) days.push(day)
   reading.put('dates', { token: first.token, days })
 }
 

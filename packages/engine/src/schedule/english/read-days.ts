@@ -11,6 +11,7 @@ export interface Weekdays {
   isRecurring: boolean
 }
 
+const JOINTS = [',', 'and', 'on']
 const RANGE_WORDS = ['to', 'through', 'thru', '-', 'until', 'till']
 
 /** `monday`, `mon, wed and fri`, `monday to friday`, `weekdays`; `between` joins its ends with `and`. */
@@ -33,7 +34,7 @@ export function readWeekdays(words: Words, rangeWords: readonly string[] = RANGE
         if (day === to.days[0]) break
       }
     } else for (const day of from.days) days.add(day)
-  } while (acceptAnother(words, () => WEEKDAYS.has(words.word())))
+  } while (words.joined(JOINTS, () => WEEKDAYS.has(words.word())))
   return { token, days: [...days].sort((a, b) => ((a + 6) % 7) - ((b + 6) % 7)), isRecurring }
 }
 
@@ -50,16 +51,8 @@ export function readMonths(words: Words): { token: Token; list: number[] } | und
     words.take()
     words.take()
     for (let month = from; month !== to; month = (month % 12) + 1) list.add((month % 12) + 1)
-  } while (acceptAnother(words, () => MONTHS.has(words.word()) && !/^\d/.test(words.word(1))))
+  } while (words.joined(JOINTS, () => MONTHS.has(words.word()) && !/^\d/.test(words.word(1))))
   return { token, list: [...list].sort((a, b) => a - b) }
-}
-
-function acceptAnother(words: Words, isAnother: () => boolean): boolean {
-  const position = words.position
-  const separated = [words.accept(','), words.accept('and'), words.accept('on')].some((token) => token !== undefined)
-  if (separated && isAnother()) return true
-  words.returnTo(position)
-  return false
 }
 
 /** A day that every month has, or some have. */
@@ -90,7 +83,7 @@ export function readMonthDays(words: Words): { token: Token; days: MonthDay[] } 
       days.push(...open.map((ordinal) => monthDay(words, ordinal, noun)))
       open = []
     }
-  } while (acceptAnother(words, () => isMonthDay(words)))
+  } while (words.joined(JOINTS, () => isMonthDay(words)))
   days.push(...open.map((ordinal) => monthDay(words, ordinal, undefined)))
   return { token, days }
 }

@@ -124,17 +124,9 @@ export function inPart(words: Words, time: TimeOfDay, part: PartOfDay): TimeOfDa
 /** One or more: `9:00, 12:00 and 17:30`, `9am and at 5pm`. */
 export function readTimesOfDay(words: Words): TimeOfDay[] {
   const times = [readTimeOfDay(words)]
-  while (acceptAnother(words)) times.push(readTimeOfDay(words))
+  while (words.joined([',', 'and', 'at'], () => isTimeOfDay(words))) times.push(readTimeOfDay(words))
   complainAboutHalves(words, times)
   return times
-}
-
-function acceptAnother(words: Words): boolean {
-  const position = words.position
-  const separated = [words.accept(','), words.accept('and'), words.accept('at')].some((token) => token !== undefined)
-  if (separated && isTimeOfDay(words)) return true
-  words.returnTo(position)
-  return false
 }
 
 /** `at 9 and 11 pm`: nobody can tell whether 9 is in the morning. */

@@ -74,6 +74,16 @@ export class Words {
     return first
   }
 
+  /** Takes what joins two things, each of `joints` once and in this order, if another thing follows; answers that. */
+  joined<Another>(joints: readonly string[], read: () => Another | false | undefined): Another | undefined {
+    const from = this.#position
+    for (const joint of joints) this.accept(joint)
+    const another = this.#position > from && read()
+    if (another) return another
+    this.returnTo(from)
+    return undefined
+  }
+
   /** The word that comes now cannot stand here. */
   unexpected(expected: string): BelfryError {
     const before = this.#tokens[this.#position - 1]
