@@ -1,6 +1,6 @@
 import { BelfryError } from './errors.ts'
+import { isRecord } from './input/read-fields.ts'
 import { heldKeys } from './intake/held-keys.sql.ts'
-import { isRecord } from './intake/understand-fields.ts'
 import type { TenantScope } from './tenant-scope.ts'
 
 /** Longer than any key may be. */

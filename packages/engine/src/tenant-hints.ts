@@ -1,5 +1,5 @@
+import { isRecord } from './input/read-fields.ts'
 import { jitterOf } from './intake/jitter.ts'
-import { isRecord } from './intake/understand-fields.ts'
 import { CROWDED, isCrowdedSecond } from './lookup/forecast-crowded.sql.ts'
 import type { TenantScope } from './tenant-scope.ts'
 

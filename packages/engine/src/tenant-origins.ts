@@ -8,7 +8,7 @@ import {
   readLimits,
 } from './concurrency/shared-limit-fields.ts'
 import { openLimit, originLimitRef, putLimit, removeLimit } from './concurrency/shared-limits.sql.ts'
-import { Complaints } from './intake/understand-fields.ts'
+import { Complaints } from './input/read-fields.ts'
 import { OfScope } from './scope.ts'
 import { limitOf, type Page, type PageRequest, pageOf, readCursor } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'

@@ -2,7 +2,7 @@ import { openWhenKnown, UNAWARE_MS } from './concurrency/await-unaware.sql.ts'
 import { isLimited, type LimitsInput, limitsView, NO_LIMITS, readLimits } from './concurrency/shared-limit-fields.ts'
 import { putLimit, queueLimitRef, readQueueLimits, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { BelfryError } from './errors.ts'
-import { Complaints } from './intake/understand-fields.ts'
+import { Complaints } from './input/read-fields.ts'
 import { findQueue } from './lookup/queues.sql.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 

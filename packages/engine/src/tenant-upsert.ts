@@ -1,7 +1,7 @@
 import { BelfryError } from './errors.ts'
+import { Complaints, isRecord } from './input/read-fields.ts'
 import { knownWords } from './intake/input-of.ts'
 import { holderOfName } from './intake/keys.sql.ts'
-import { Complaints, isRecord } from './intake/understand-fields.ts'
 import { canonicalJson } from './intake/understand-fingerprint.ts'
 import { type UnderstoodJob, understandJob } from './intake/understand-job.ts'
 import type { WhenContext } from './intake/understand-when.ts'

@@ -1,6 +1,5 @@
 import { refusal } from '../errors.ts'
-import { Complaints } from '../input/complaints.ts'
-import { isRecord, join, readInteger } from '../input/read-fields.ts'
+import { Complaints, isRecord, join, readInteger } from '../input/read-fields.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { parseInstant } from '../schedule/instant.ts'

@@ -1,5 +1,4 @@
-import type { Complaints } from '../input/complaints.ts'
-import { isRecord, readClockMs, readInteger, readRecord } from '../input/read-fields.ts'
+import { type Complaints, isRecord, readClockMs, readInteger, readRecord } from '../input/read-fields.ts'
 import { formatDuration } from '../schedule/duration.ts'
 import { mostBurst, type Rate } from './gcra.ts'
 import type { Limits } from './shared-limits.sql.ts'

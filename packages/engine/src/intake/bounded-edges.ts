@@ -1,5 +1,5 @@
 import { refusal } from '../errors.ts'
-import { isRecord } from './understand-fields.ts'
+import { isRecord } from '../input/read-fields.ts'
 
 /** Of all jobs of a call together. So many are written in a second or two; a thousand for each of its jobs would be a hundred times that. */
 const MAX_EDGES = 100_000

@@ -1,3 +1,4 @@
+import { Complaints, isRecord, join, readInteger } from '../input/read-fields.ts'
 import { isJobId } from '../job/ids.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -10,7 +11,6 @@ import { neverFires } from './never-fires.ts'
 import { previewTimes } from './preview-times.ts'
 import { type CalendarReader, calendarsOf, hasHash, NO_JOB, resolveFor } from './resolve-when.ts'
 import { readInstant } from './understand-bounds.ts'
-import { Complaints, isRecord, join, readInteger } from './understand-fields.ts'
 import { understandWhen, WHEN_FIELDS } from './understand-when.ts'
 
 /** What says when a job runs, and how much of that is wanted. */

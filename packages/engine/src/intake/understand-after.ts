@@ -1,9 +1,9 @@
+import { type Complaints, isRecord, readChoice, readRecord, readText } from '../input/read-fields.ts'
 import type { OnParentFailure, Wanted } from '../job/after.ts'
 import type { Definition } from '../job/definition.ts'
 import { isJobId } from '../job/ids.ts'
 import { OVERLAP, type Overlap } from '../job/states.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { type Complaints, isRecord, readChoice, readRecord, readText } from './understand-fields.ts'
 import { NOW, type UnderstoodWhen, WHEN_FIELDS } from './understand-when.ts'
 
 const MAX_PARENTS = 1_000

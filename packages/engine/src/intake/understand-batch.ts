@@ -1,5 +1,5 @@
 import { BelfryError, refusal } from '../errors.ts'
-import { Complaints, readRecord, readText } from './understand-fields.ts'
+import { Complaints, readRecord, readText } from '../input/read-fields.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
 
 /** What a group of jobs is called, and what runs when all of them have finished. */

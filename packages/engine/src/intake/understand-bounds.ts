@@ -1,9 +1,9 @@
+import type { Complaints } from '../input/read-fields.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { MAX_DURATION_MS } from '../schedule/duration.ts'
 import { parseInstant } from '../schedule/instant.ts'
 import { shown } from '../schedule/not-understood.ts'
 import { zoneOf } from '../schedule/zone.ts'
-import type { Complaints } from './understand-fields.ts'
 
 /** An instant of this world: not before 1970, not more than 100 years ahead. */
 export function readInstant(complaints: Complaints, path: string, value: unknown, now: Instant): Instant | undefined {

@@ -1,10 +1,10 @@
+import { type Complaints, isRecord, readChoice, readRecord, readWord } from '../input/read-fields.ts'
 import type { DstPolicy, Exclusion, ScheduleSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { parseDay } from '../schedule/calendar-day.ts'
 import { canonicalCron } from '../schedule/cron-text.ts'
 import { notUnderstood, shown } from '../schedule/not-understood.ts'
 import { readInstant } from './understand-bounds.ts'
-import { type Complaints, isRecord, readChoice, readRecord, readWord } from './understand-fields.ts'
 
 const MAX_EXCLUSIONS = 100
 const MAX_CALENDARS = 10

@@ -1,5 +1,5 @@
+import { type Complaints, isRecord, isStorable, join, unstorable } from '../input/read-fields.ts'
 import type { HttpTarget } from '../job/definition.ts'
-import { type Complaints, isRecord, isStorable, join, unstorable } from './understand-fields.ts'
 import { complainAboutSize, copyPayload, isPlainJson } from './understand-payload.ts'
 import { complainAboutTemplates } from './understand-templates.ts'
 

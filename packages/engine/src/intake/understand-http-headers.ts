@@ -1,5 +1,5 @@
+import { type Complaints, isRecord, join } from '../input/read-fields.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { type Complaints, isRecord, join } from './understand-fields.ts'
 import { complainAboutTemplates } from './understand-templates.ts'
 
 const MAX_HEADERS = 64

@@ -1,7 +1,7 @@
+import { type Complaints, readChoice, readRecord, readText } from '../input/read-fields.ts'
 import type { HttpTarget } from '../job/definition.ts'
 import { hasTemplate } from '../job/template.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { type Complaints, readChoice, readRecord, readText } from './understand-fields.ts'
 import { readHttpBody } from './understand-http-body.ts'
 import { readHttpHeaders } from './understand-http-headers.ts'
 import { complainAboutTemplates } from './understand-templates.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BelfryError } from '../errors.ts'
+import { Complaints } from '../input/read-fields.ts'
 import { resolveFor } from './resolve-when.ts'
-import { Complaints } from './understand-fields.ts'
 import { understandWhen } from './understand-when.ts'
 
 const now = Date.UTC(2026, 0, 15, 10)

@@ -1,6 +1,6 @@
 import { LONGEST_BURST_MS, mostBurst } from '../concurrency/gcra.ts'
+import { type Complaints, readChoice, readClockMs, readInteger, readRecord, readText } from '../input/read-fields.ts'
 import type { ConcurrencyLimit, Definition, RateLimit } from '../job/definition.ts'
-import { type Complaints, readChoice, readClockMs, readInteger, readRecord, readText } from './understand-fields.ts'
 
 export const LIMIT_FIELDS = ['concurrency', 'rateLimit'] as const
 

@@ -1,5 +1,5 @@
+import { type Complaints, isStorable, join, unstorable } from '../input/read-fields.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { type Complaints, isStorable, join, unstorable } from './understand-fields.ts'
 
 /** As JSON, in bytes of UTF-8. */
 export const MAX_PAYLOAD_BYTES = 262_144

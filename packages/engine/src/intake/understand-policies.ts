@@ -1,6 +1,3 @@
-import { DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
-import { DAY_MS } from '../schedule/duration.ts'
-import { shown } from '../schedule/not-understood.ts'
 import {
   type Complaints,
   isRecord,
@@ -11,7 +8,10 @@ import {
   readInteger,
   readText,
   unstorable,
-} from './understand-fields.ts'
+} from '../input/read-fields.ts'
+import { DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
+import { DAY_MS } from '../schedule/duration.ts'
+import { shown } from '../schedule/not-understood.ts'
 import { understandRetry } from './understand-retry.ts'
 
 const DELIVERIES = ['at_least_once', 'at_most_once'] as const

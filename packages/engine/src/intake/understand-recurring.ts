@@ -1,3 +1,4 @@
+import { type Complaints, readChoice, readClockMs, readInteger, readRecord } from '../input/read-fields.ts'
 import { type CatchUp, DEFAULT_CATCH_UP, DEFAULT_OVERLAP, type ScheduleSpec, type Words } from '../job/definition.ts'
 import { CATCH_UP, type CatchUpPolicy, OVERLAP, type Overlap } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -6,7 +7,6 @@ import { whyNever } from './never-fires.ts'
 import { aloneOf } from './resolve-when.ts'
 import { readInstant, readZone, withinReach } from './understand-bounds.ts'
 import { addDst, addExclusions } from './understand-exclude.ts'
-import { type Complaints, readChoice, readClockMs, readInteger, readRecord } from './understand-fields.ts'
 import type { Rhythm } from './understand-rhythm.ts'
 
 export interface RecurringWhen {

@@ -1,8 +1,8 @@
+import { type Complaints, readChoice, readClockMs, readInteger, readNumber, readRecord } from '../input/read-fields.ts'
 import type { Backoff, RetryPolicy } from '../job/definition.ts'
 import { DEFAULT_BACKOFF, DEFAULT_MAX_ATTEMPTS } from '../job/retry.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import { shown } from '../schedule/not-understood.ts'
-import { type Complaints, readChoice, readClockMs, readInteger, readNumber, readRecord } from './understand-fields.ts'
 
 const TYPES = ['exponential', 'linear', 'fixed', 'list'] as const
 const MAX_ATTEMPTS = 1_000

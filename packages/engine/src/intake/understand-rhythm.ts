@@ -1,3 +1,4 @@
+import type { Complaints } from '../input/read-fields.ts'
 import type { Words } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { canonicalCron } from '../schedule/cron-text.ts'
@@ -6,7 +7,6 @@ import type { UnderstoodText } from '../schedule/english/read-when.ts'
 import { mustFireForAll } from '../schedule/firing-pattern.ts'
 import { readInterval } from '../schedule/interval-schedule.ts'
 import { readRepeating } from '../schedule/repeating.ts'
-import type { Complaints } from './understand-fields.ts'
 
 /** What repeats, whichever field said it, with the bounds that stand in that field itself. */
 export interface Rhythm {

@@ -1,6 +1,6 @@
+import { type Complaints, readText, readWord } from '../input/read-fields.ts'
 import { type Definition, HTTP_QUEUE } from '../job/definition.ts'
 import { isStoredPayload } from '../vault/payload-ref.ts'
-import { type Complaints, readText, readWord } from './understand-fields.ts'
 import { understandHttp } from './understand-http.ts'
 import { copyPayload, isPlainJson } from './understand-payload.ts'
 

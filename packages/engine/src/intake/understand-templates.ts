@@ -1,7 +1,7 @@
+import type { Complaints } from '../input/read-fields.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import { hasTemplate, secretOf, TEMPLATE_NAMES, templatesIn } from '../job/template.ts'
 import { shown } from '../schedule/not-understood.ts'
-import type { Complaints } from './understand-fields.ts'
 
 /** A misspelt template would be sent as it stands, a secret's name instead of the secret; so what is not known is refused. */
 export function complainAboutTemplates(complaints: Complaints, path: string, text: string): void {

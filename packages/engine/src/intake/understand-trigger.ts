@@ -1,8 +1,8 @@
 import { BelfryError, refusal } from '../errors.ts'
+import { Complaints, isRecord, join, readChoice } from '../input/read-fields.ts'
 import type { Definition } from '../job/definition.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import { OVERLAP, type Overlap } from '../job/states.ts'
-import { Complaints, isRecord, join, readChoice } from './understand-fields.ts'
 import { complainAboutSize, copyPayload, TOO_LARGE } from './understand-payload.ts'
 
 const FIELDS = ['payload', 'overlap'] as const

@@ -1,5 +1,5 @@
+import { type Complaints, readChoice, readRecord, readText } from '../input/read-fields.ts'
 import type { Definition } from '../job/definition.ts'
-import { type Complaints, readChoice, readRecord, readText } from './understand-fields.ts'
 
 const MAX_KEY = 256
 const WHILE = ['queued', 'active', 'both'] as const

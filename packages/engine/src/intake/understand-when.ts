@@ -1,9 +1,9 @@
+import { type Complaints, readText } from '../input/read-fields.ts'
 import type { Words } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { clockMs, DAY_MS } from '../schedule/duration.ts'
 import { readWhen, type UnderstoodText } from '../schedule/english/read-when.ts'
 import { readInstant, readZone, withinReach } from './understand-bounds.ts'
-import { type Complaints, readText } from './understand-fields.ts'
 import { type RecurringWhen, understandRecurring } from './understand-recurring.ts'
 import { readCron, readEvery, rhythmOfWords } from './understand-rhythm.ts'
 

@@ -1,7 +1,7 @@
+import { isRecord } from '../input/read-fields.ts'
 import { queueKindOf } from '../job/definition.ts'
 import type { KnownQueueSettings } from '../shards/queue-settings.ts'
 import type { Registry } from '../shards/registry.sql.ts'
-import { isRecord } from './understand-fields.ts'
 import { type UnderstandContext, type UnderstoodJob, understandJob } from './understand-job.ts'
 
 interface DefaultsDeps {

@@ -1,6 +1,5 @@
 import { BelfryError, refusal } from '../errors.ts'
-import { Complaints } from '../input/complaints.ts'
-import { readText } from '../input/read-fields.ts'
+import { Complaints, readText } from '../input/read-fields.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { parseInstant } from '../schedule/instant.ts'
 

@@ -1,5 +1,4 @@
-import type { Complaints } from '../input/complaints.ts'
-import { readClockMs, readInteger, readRecord } from '../input/read-fields.ts'
+import { type Complaints, readClockMs, readInteger, readRecord } from '../input/read-fields.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { QueueSettings } from './queue-settings.ts'
 

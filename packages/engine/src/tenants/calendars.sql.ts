@@ -1,7 +1,6 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
-import { Complaints } from '../input/complaints.ts'
-import { readWord } from '../input/read-fields.ts'
+import { Complaints, readWord } from '../input/read-fields.ts'
 import type { Calendar } from '../job/definition.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database, Transaction } from '../store/database.ts'

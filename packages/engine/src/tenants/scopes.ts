@@ -1,5 +1,4 @@
-import type { Complaints } from '../input/complaints.ts'
-import { readChoice } from '../input/read-fields.ts'
+import { type Complaints, readChoice } from '../input/read-fields.ts'
 
 /** What a key may do. `admin` may do everything. */
 export const SCOPES = ['read', 'write', 'worker', 'admin'] as const

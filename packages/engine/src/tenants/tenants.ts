@@ -1,7 +1,6 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError, refusal } from '../errors.ts'
-import { Complaints } from '../input/complaints.ts'
-import { readWord } from '../input/read-fields.ts'
+import { Complaints, readWord } from '../input/read-fields.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { pause } from '../runtime/pause.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'

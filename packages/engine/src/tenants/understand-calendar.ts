@@ -1,5 +1,4 @@
-import { Complaints } from '../input/complaints.ts'
-import { isRecord, readRecord, readText } from '../input/read-fields.ts'
+import { Complaints, isRecord, readRecord, readText } from '../input/read-fields.ts'
 import type { Calendar } from '../job/definition.ts'
 import { nearestName } from '../job/nearest-name.ts'
 import type { Instant } from '../runtime/clock.ts'

@@ -1,5 +1,4 @@
-import { Complaints } from '../input/complaints.ts'
-import { readInteger, readRecord, readText, readWord } from '../input/read-fields.ts'
+import { Complaints, readInteger, readRecord, readText, readWord } from '../input/read-fields.ts'
 
 /** Null: no limit. */
 export interface TenantQuotas {

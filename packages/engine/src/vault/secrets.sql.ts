@@ -1,7 +1,6 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
-import { Complaints } from '../input/complaints.ts'
-import { readText, readWord } from '../input/read-fields.ts'
+import { Complaints, readText, readWord } from '../input/read-fields.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'
 import { bytesOf } from '../store/bytes.ts'

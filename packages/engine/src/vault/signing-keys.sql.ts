@@ -1,7 +1,6 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
-import { Complaints } from '../input/complaints.ts'
-import { readInteger } from '../input/read-fields.ts'
+import { Complaints, readInteger } from '../input/read-fields.ts'
 import { newJobId } from '../job/ids.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
