@@ -1,3 +1,4 @@
+import { type KeyRef, refArrays } from '../concurrency/key-ref.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -18,20 +19,12 @@ const NEWEST = statement(
      where r.shard = k.shard and r.limit_key = k.key order by r.nominal_at desc limit 20) r`,
 )
 
-export interface JobOfKey {
-  shard: number
+export interface JobOfKey extends KeyRef {
   jobId: string
-  key: string
 }
 
-export async function newestJobsOfKeys(
-  tx: Queryable,
-  keys: readonly { shard: number; key: string }[],
-): Promise<JobOfKey[]> {
-  const rows = await tx.query<[number, string, string]>(NEWEST, [
-    keys.map(({ shard }) => shard),
-    keys.map(({ key }) => key),
-  ])
+export async function newestJobsOfKeys(tx: Queryable, keys: readonly KeyRef[]): Promise<JobOfKey[]> {
+  const rows = await tx.query<[number, string, string]>(NEWEST, refArrays(keys))
   return rows.map(([shard, jobId, key]) => ({ shard, jobId, key }))
 }
 

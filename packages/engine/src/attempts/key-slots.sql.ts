@@ -1,9 +1,8 @@
 import type { Rate } from '../concurrency/gcra.ts'
-import type { KeyRef } from '../concurrency/key-ref.ts'
+import { type KeyRef, refArrays } from '../concurrency/key-ref.ts'
 import { limitsOf } from '../concurrency/shared-limits.sql.ts'
 import { ATTEMPT_REASON, LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { CLOCK, NOW } from '../store/database-clock.ts'
 import { ENDED_RUN, recordUnrun } from '../store/record-ends.ts'
@@ -99,11 +98,6 @@ export interface LockedKey extends KeyRef {
   isPaused: boolean
   usedAt: Instant
 }
-
-const refArrays = (keys: readonly KeyRef[]): ArrayValues[] => [
-  keys.map(({ shard }) => shard),
-  keys.map(({ key }) => key),
-]
 
 /** Those of the keys that nobody else holds; each in order, so that two who insert missing ones do not wait for each other. */
 export async function lockKeys(tx: Queryable, keys: readonly KeyRef[]): Promise<LockedKey[]> {

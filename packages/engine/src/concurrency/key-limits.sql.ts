@@ -6,6 +6,7 @@ import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { ON_LIMIT } from './admission.ts'
 import { LAST_RATE_AT } from './gcra.ts'
+import { type KeyRef, refArrays } from './key-ref.ts'
 
 /**
  * The limits of keys: rows of `limits`, kind 0. A row says what the last writer said; how many slots are taken is never in it,
@@ -95,9 +96,7 @@ const PURGE_BATCH = 1_000
 /** For one call: the rest is for the next. */
 const MAX_BATCHES = 100
 
-export interface KeyLimit {
-  shard: number
-  key: string
+export interface KeyLimit extends KeyRef {
   tenantId: number
   /** What jobs call it; empty: it is the limit of one job. */
   name: string
@@ -143,8 +142,7 @@ function valuesOf(limits: readonly KeyLimit[], now: Instant): unknown[] {
 }
 
 /** Any order will do that is everybody's: as text they are compared in a tenth of the time. */
-export const byKey = (a: { shard: number; key: string }, b: { shard: number; key: string }): number =>
-  a.shard - b.shard || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
+export const byKey = (a: KeyRef, b: KeyRef): number => a.shard - b.shard || (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)
 
 /** Writes what jobs say of their keys; answers the keys whose row said something else before. */
 export async function putKeyLimits(tx: Queryable, limits: readonly KeyLimit[], now: Instant): Promise<string[]> {
@@ -157,12 +155,8 @@ export async function makeKeyLimits(tx: Queryable, limits: readonly KeyLimit[], 
   return new Set((await tx.query<[string]>(MAKE_MISSING, valuesOf(limits, now))).flat())
 }
 
-export async function existingKeys(
-  tx: Queryable,
-  keys: readonly { shard: number; key: string }[],
-): Promise<Set<string>> {
-  const values = [keys.map(({ shard }) => shard), keys.map(({ key }) => key)]
-  return new Set((await tx.query<[string]>(EXISTING, values)).flat())
+export async function existingKeys(tx: Queryable, keys: readonly KeyRef[]): Promise<Set<string>> {
+  return new Set((await tx.query<[string]>(EXISTING, refArrays(keys))).flat())
 }
 
 /**
@@ -170,9 +164,9 @@ export async function existingKeys(
  * alone, so that one stays for as long as any of them waits; the limit of one job is made again from its definition.
  */
 export async function purgeUnusedKeys(db: Database, now: Instant): Promise<void> {
-  let after: { shard: number; key: string } | null = { shard: -1, key: '0' }
+  let after: KeyRef | null = { shard: -1, key: '0' }
   for (let batch = 0; batch < MAX_BATCHES && after !== null; batch++) {
-    const from: { shard: number; key: string } = after
+    const from: KeyRef = after
     after = await db.transaction((tx) =>
       purgeKeyLimits(tx, { after: from, usedBefore: now - UNUSED_MS, limit: PURGE_BATCH }),
     )
@@ -182,8 +176,8 @@ export async function purgeUnusedKeys(db: Database, now: Instant): Promise<void>
 /** One batch, after a position; answers where the next one begins, or null. */
 export async function purgeKeyLimits(
   tx: Queryable,
-  { after, usedBefore, limit }: { after: { shard: number; key: string }; usedBefore: Instant; limit: number },
-): Promise<{ shard: number; key: string } | null> {
+  { after, usedBefore, limit }: { after: KeyRef; usedBefore: Instant; limit: number },
+): Promise<KeyRef | null> {
   const rows = await tx.query<[number, string, boolean]>(UNUSED, [after.shard, after.key, usedBefore, limit])
   if (rows.length === 0) return null
   const awaited = await awaitedKeys(

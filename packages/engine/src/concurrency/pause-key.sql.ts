@@ -4,6 +4,7 @@ import { LIMIT_KIND } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import type { KeyRef } from './key-ref.ts'
 
 const PAUSE = statement(
   'pause_key',
@@ -21,9 +22,7 @@ const RESUME = statement(
   `update belfry.limits l set paused_at = null, paused_by = null, pause_reason = null where l.shard = $1 and l.kind = ${LIMIT_KIND.key} and l.key = $2`,
 )
 
-export interface NamedKey {
-  shard: number
-  key: string
+export interface NamedKey extends KeyRef {
   tenantId: number
   name: string
 }

@@ -3,7 +3,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Rate } from './gcra.ts'
-import type { KeyRef } from './key-ref.ts'
+import { type KeyRef, refArrays } from './key-ref.ts'
 import { limitsOf } from './shared-limits.sql.ts'
 import { timesInLine } from './times-in-line.ts'
 
@@ -63,7 +63,7 @@ export interface Spaced {
 export async function spaceLimited(db: Database, keys: readonly KeyRef[], now: Instant): Promise<Spaced> {
   return db.transaction(async (tx) => {
     type Row = [number, number | null, number, string, number, string, Instant, number]
-    const rows = await tx.query<Row>(LOCK, [keys.map(({ shard }) => shard), keys.map(({ key }) => key)])
+    const rows = await tx.query<Row>(LOCK, refArrays(keys))
     const held = new Set<KeyRef>()
     const spaced: Spaced = { waiting: [], again: [], held: [] }
     for (const [n, maxRunning, count, periodMs, burst, rateAt, usedAt, leased] of rows) {

@@ -1,4 +1,5 @@
 import { type KeyLimit, keyLimitOf, putKeyLimits } from '../concurrency/key-limits.sql.ts'
+import type { KeyRef } from '../concurrency/key-ref.ts'
 import { refusal } from '../errors.ts'
 import type { Definition } from '../job/definition.ts'
 import { limitNameOf } from '../job/flow-keys.ts'
@@ -21,7 +22,7 @@ export async function changeLimit(
   job: { shard: number; tenantId: number; jobId: string },
   { before, after }: { before: Definition; after: Definition },
   now: Instant,
-): Promise<{ shard: number; key: string }[]> {
+): Promise<KeyRef[]> {
   const old = keyLimitOf(before, job)
   const limit = keyLimitOf(after, job) ?? (old && { ...old, slots: NO_SLOTS, rate: null })
   if (limit === null) return []
