@@ -1,9 +1,8 @@
 import type { Instant } from '../runtime/clock.ts'
-import type { Schedule } from '../schedule/schedule.ts'
+import { fireTimesIn, type Schedule } from '../schedule/schedule.ts'
 import type { Queryable } from '../store/database.ts'
 import type { LockedTimer } from '../timers/lock-timer.sql.ts'
 import type { Backfill } from './backfill.ts'
-import { nominalTimes } from './nominal-times.ts'
 import { backfilledTimes, takenTimes } from './taken-times.sql.ts'
 
 /** Times looked at besides those that become runs: where most have a run already, so many are passed over in one go. */
@@ -44,7 +43,7 @@ export class LookAhead {
       }
     }
     const limit = room + AHEAD
-    const times = nominalTimes(schedule, position, to, limit)
+    const times = fireTimesIn(schedule, position, to, limit)
     const found = { times, taken: await takenTimes(tx, timer, times), isRest: times.length < limit }
     // What the schedule has still to decide is looked at again when it has.
     const past = times.filter((at) => timer.nominalAt === null || at < timer.nominalAt)

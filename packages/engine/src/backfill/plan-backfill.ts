@@ -1,8 +1,7 @@
 import type { Instant } from '../runtime/clock.ts'
-import type { Schedule } from '../schedule/schedule.ts'
+import { fireTimesIn, type Schedule } from '../schedule/schedule.ts'
 import type { Queryable } from '../store/database.ts'
 import type { JobToBackfill } from './job-to-backfill.sql.ts'
-import { nominalTimes } from './nominal-times.ts'
 import { takenTimes } from './taken-times.sql.ts'
 import { MAX_TIMES, refuse, type UnderstoodBackfill } from './understand-backfill.ts'
 
@@ -36,7 +35,7 @@ export async function planBackfill(
   const { from, to, notes } = cut(job, asked, knownSince)
   const plan: BackfillPlan = { from, to, count: 0, leftOut: 0, first: [], last: [], notes }
   for (let position = from; ; ) {
-    const times = nominalTimes(schedule, position, to, PART)
+    const times = fireTimesIn(schedule, position, to, PART)
     const taken = await takenTimes(db, job, times)
     for (const at of times) {
       if (taken.has(at)) plan.leftOut++

@@ -2,7 +2,7 @@ import type { After, IntervalSpec, ResolvedSpec, ScheduleSpec } from '../job/def
 import type { Instant } from '../runtime/clock.ts'
 import { sentenceOf, sentenceOfOnce } from '../schedule/english/sentence-of.ts'
 import { type FireTimeText, localTimeOf } from '../schedule/local-time.ts'
-import type { Schedule } from '../schedule/schedule.ts'
+import { END_OF_TIME, fireTimesIn, type Schedule } from '../schedule/schedule.ts'
 import type { When } from './understand-when.ts'
 
 /** When a job runs, said back to whoever asked for it. */
@@ -72,16 +72,10 @@ export function describeRecurring(schedule: ScheduleSpec, maxRuns: number | null
   }
 }
 
-export function fireTimes(
+export const fireTimes = (
   { spec, schedule }: Compiled,
   { after, count }: { after: Instant; count: number },
-): FireTimeText[] {
-  const times: FireTimeText[] = []
-  for (let at = schedule.next(after); at !== null && times.length < count; at = schedule.next(at)) {
-    times.push(localTimeOf(spec, at))
-  }
-  return times
-}
+): FireTimeText[] => fireTimesIn(schedule, after + 1, END_OF_TIME, count).map((at) => localTimeOf(spec, at))
 
 /** The canonical text, as it could be sent. */
 function expressionOf(schedule: ScheduleSpec): string {

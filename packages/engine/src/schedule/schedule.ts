@@ -18,6 +18,15 @@ export interface Schedule {
   count(after: Instant, until: Instant, limit: number): number
 }
 
+/** The fire times in [from, to), oldest first, so many at most. */
+export function fireTimesIn(schedule: Schedule, from: Instant, to: Instant, limit: number): Instant[] {
+  const times: Instant[] = []
+  for (let at = schedule.next(from - 1); at !== null && at < to && times.length < limit; at = schedule.next(at)) {
+    times.push(at)
+  }
+  return times
+}
+
 /** For schedules that can do no better than to walk. */
 export function countFireTimes(schedule: Schedule, after: Instant, until: Instant, limit: number): number {
   let counted = 0
