@@ -108,7 +108,7 @@ export class TestKit extends Library {
 
   /** Reads the timers of the coming seconds. */
   async readTimers(): Promise<void> {
-    for (let i = 0; i < MAX_READS; i++) if ((await this.#node.engine.reader.runOnce()).waitMs > 0) return
+    await untilIdle(() => this.#node.engine.reader.runOnce())
   }
 
   /** Makes runs of timers that were read and are due; answers how many timers it took. */
@@ -126,26 +126,15 @@ export class TestKit extends Library {
   async wakeWaiting(): Promise<number> {
     const { sweep, waker } = this.#node.engine.waking
     sweep.restart()
-    for (let i = 0; i < MAX_READS; i++) if ((await sweep.runOnce()).waitMs > 0) break
-    let all = 0
-    for (let i = 0; i < MAX_READS; i++) {
-      const { woken, waitMs } = await waker.runOnce()
-      all += woken
-      if (waitMs > 0) break
-    }
-    return all
+    await untilIdle(() => sweep.runOnce())
+    return (await untilIdle(() => waker.runOnce())).reduce((all, { woken }) => all + woken, 0)
   }
 
   /** Tells jobs that wait for others what became of those; answers of how many ends. */
   async deliver(): Promise<number> {
-    let all = 0
-    for (let i = 0; i < MAX_READS; i++) {
-      const { delivered, waitMs } = await this.#node.engine.deliverer.runOnce()
-      all += delivered
-      if (waitMs > 0) break
-    }
+    const steps = await untilIdle(() => this.#node.engine.deliverer.runOnce())
     await this.#handlersBegin()
-    return all
+    return steps.reduce((all, { delivered }) => all + delivered, 0)
   }
 
   /** Takes backfills further; answers how many runs it made or saw end. */
@@ -170,7 +159,7 @@ export class TestKit extends Library {
 
   /** Plans jobs anew whose calendars have changed. */
   async replan(): Promise<void> {
-    for (let i = 0; i < MAX_READS; i++) if ((await this.#node.engine.replanning.calendars.runOnce()).waitMs > 0) return
+    await untilIdle(() => this.#node.engine.replanning.calendars.runOnce())
   }
 
   /** Closes leases that have expired; answers how many. It knows no grace: here the clock jumps all the time. */
@@ -184,13 +173,7 @@ export class TestKit extends Library {
     await this.#ensurePartitions()
     const { expirer } = this.#node.engine
     expirer.restart()
-    let all = 0
-    for (let i = 0; i < MAX_READS; i++) {
-      const { ended, waitMs } = await expirer.runOnce()
-      all += ended
-      if (waitMs > 0) break
-    }
-    return all
+    return (await untilIdle(() => expirer.runOnce())).reduce((all, { ended }) => all + ended, 0)
   }
 
   /** Removes what has expired, as a node does every hour. */
@@ -299,6 +282,13 @@ export class TestKit extends Library {
     this.#partitionedOn = now
     await this.#node.engine.partitioner.ensure()
   }
+}
+
+/** Makes a step again and again until there is nothing left to do at once; answers what each has said. */
+async function untilIdle<Done extends { waitMs: number }>(step: () => Promise<Done>): Promise<Done[]> {
+  const steps: Done[] = []
+  while (steps.length < MAX_READS && (steps.at(-1)?.waitMs ?? 0) === 0) steps.push(await step())
+  return steps
 }
 
 /** The ends of handlers are told in a turn of the event loop of their own. */
