@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import { BelfryError, type Complaint } from './errors.ts'
+import { BelfryError } from './errors.ts'
+import { Complaints } from './input/read-fields.ts'
 import { nearestName } from './job/nearest-name.ts'
 import { type Logger, silentLogger } from './runtime/logger.ts'
 import { ALL_ROLES, type Role } from './shards/roles.ts'
@@ -58,38 +59,33 @@ const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,47}$/
 
 /** Checks what the caller of `Belfry.start` wrote and fills in the defaults. */
 export function readOptions(options: BelfryOptions): Settings {
-  const complaints: Complaint[] = []
+  const complaints = new Complaints()
   if (typeof options !== 'object' || options === null)
     throw new BelfryError('invalid_option', 'Belfry.start takes an object of options')
   for (const name of Object.keys(options)) {
     if (NAMES.includes(name)) continue
-    const suggestion = nearestName(name, NAMES)
-    complaints.push({ path: name, message: `there is no option "${name}"`, ...(suggestion ? { suggestion } : {}) })
+    complaints.add(name, `there is no option "${name}"`, nearestName(name, NAMES))
   }
   const number = (name: keyof typeof WHOLE_NUMBERS): number => {
     const { default: usual, min, max } = WHOLE_NUMBERS[name]
     const value = options[name] ?? usual
     if (!Number.isInteger(value) || value < min || value > max)
-      complaints.push({ path: name, message: `must be a whole number from ${min} to ${max}` })
+      complaints.add(name, `must be a whole number from ${min} to ${max}`)
     return value
   }
   const schema = options.schema ?? 'belfry'
-  if (typeof schema !== 'string' || !SCHEMA_NAME.test(schema)) {
-    complaints.push({
-      path: 'schema',
-      message: 'must be lower-case letters, digits and _, at most 48, not beginning with a digit',
-    })
-  }
+  if (typeof schema !== 'string' || !SCHEMA_NAME.test(schema))
+    complaints.add('schema', 'must be lower-case letters, digits and _, at most 48, not beginning with a digit')
   for (const path of ['database', 'readDatabase'] as const) {
     if (options[path] !== undefined && !isConnection(options[path]))
-      complaints.push({ path, message: 'must be a connection string or a pg client configuration' })
+      complaints.add(path, 'must be a connection string or a pg client configuration')
   }
   if (options.readDatabase !== undefined && options.database === undefined)
-    complaints.push({ path: 'readDatabase', message: 'is a replica of database, which is not given' })
+    complaints.add('readDatabase', 'is a replica of database, which is not given')
   if (options.dataDir !== undefined && (typeof options.dataDir !== 'string' || options.dataDir === ''))
-    complaints.push({ path: 'dataDir', message: 'must be the path of a directory' })
+    complaints.add('dataDir', 'must be the path of a directory')
   if (options.logger !== undefined && !isLogger(options.logger))
-    complaints.push({ path: 'logger', message: 'must have the methods debug, info, warn and error' })
+    complaints.add('logger', 'must have the methods debug, info, warn and error')
   checkService(complaints, options)
   const settings: Settings = {
     database: options.database ?? null,
@@ -108,33 +104,29 @@ export function readOptions(options: BelfryOptions): Settings {
     historyDays: number('historyDays'),
     shards: number('shards'),
   }
-  const [first] = complaints
+  const [first] = complaints.list
   if (first) {
     const hint = first.suggestion ? `; did you mean "${first.suggestion}"?` : ''
-    throw new BelfryError('invalid_option', `${first.path}: ${first.message}${hint}`, { complaints })
+    throw new BelfryError('invalid_option', `${first.path}: ${first.message}${hint}`, { complaints: complaints.list })
   }
   return settings
 }
 
-function checkService(complaints: Complaint[], options: BelfryOptions): void {
+function checkService(complaints: Complaints, options: BelfryOptions): void {
   const { roles, encryptionKey, allowPrivateTargets, publicUrl } = options
   if (roles !== undefined && (!Array.isArray(roles) || roles.length === 0))
-    complaints.push({ path: 'roles', message: `must be a list of ${ALL_ROLES.join(', ')}` })
+    complaints.add('roles', `must be a list of ${ALL_ROLES.join(', ')}`)
   for (const role of Array.isArray(roles) ? roles : []) {
     if (ALL_ROLES.includes(role)) continue
     const suggestion = typeof role === 'string' ? nearestName(role, ALL_ROLES) : undefined
-    complaints.push({
-      path: 'roles',
-      message: `must be of ${ALL_ROLES.join(', ')}`,
-      ...(suggestion === undefined ? {} : { suggestion }),
-    })
+    complaints.add('roles', `must be of ${ALL_ROLES.join(', ')}`, suggestion)
   }
   if (encryptionKey !== undefined && (typeof encryptionKey !== 'string' || encryptionKey === ''))
-    complaints.push({ path: 'encryptionKey', message: 'must be 32 bytes as base64 or hex' })
+    complaints.add('encryptionKey', 'must be 32 bytes as base64 or hex')
   if (allowPrivateTargets !== undefined && typeof allowPrivateTargets !== 'boolean')
-    complaints.push({ path: 'allowPrivateTargets', message: 'must be true or false' })
+    complaints.add('allowPrivateTargets', 'must be true or false')
   if (publicUrl !== undefined && !isWebAddress(publicUrl))
-    complaints.push({ path: 'publicUrl', message: 'must be an address such as https://belfry.example.com' })
+    complaints.add('publicUrl', 'must be an address such as https://belfry.example.com')
 }
 
 export function isWebAddress(value: unknown): boolean {
