@@ -14,42 +14,20 @@ import type { WhenContext } from './understand-when.ts'
 
 const ms = (value: number): string => `${value}ms`
 
+/** They are stored as they are written. */
+const AS_WRITTEN = [
+  ...(['payload', 'payloadRef', 'delivery', 'labels', 'name'] as const),
+  ...(['priority', 'fairnessKey', 'unique', 'concurrency'] as const),
+]
+
 /** A stored definition as somebody could have written it: what an update is laid over. */
 export function inputOf(definition: Definition, nominalAt: Instant | null): Record<string, unknown> {
-  const {
-    queue,
-    http,
-    payload,
-    payloadRef,
-    retry,
-    timeoutMs,
-    startDeadlineMs,
-    delivery,
-    labels,
-    name,
-    priority,
-    fairnessKey,
-    unique,
-    concurrency,
-    rateLimit,
-    after,
-    overlap,
-    schedule,
-    when: words,
-  } = definition
+  const { queue, http, retry, timeoutMs, startDeadlineMs, rateLimit, after, overlap, schedule, when } = definition
   return withoutUndefined({
+    ...Object.fromEntries(AS_WRITTEN.map((field) => [field, definition[field]])),
     // Not named, so that it goes with the call when an update takes that away.
     queue: http !== undefined && queue === HTTP_QUEUE ? undefined : queue,
     http: http && httpInput(http),
-    payload,
-    payloadRef,
-    delivery,
-    labels,
-    name,
-    priority,
-    fairnessKey,
-    unique,
-    concurrency,
     rateLimit: rateLimit && rateInput(rateLimit),
     retry: retry && retryInput(retry),
     timeout: timeoutMs === undefined ? undefined : ms(timeoutMs),
@@ -60,7 +38,7 @@ export function inputOf(definition: Definition, nominalAt: Instant | null): Reco
         ? scheduleInput({ ...definition, schedule })
         : nominalAt === null
           ? {}
-          : onceInput(new Date(nominalAt), words)),
+          : onceInput(new Date(nominalAt), when)),
   })
 }
 
