@@ -63,7 +63,7 @@ function addPart(words: Words, total: Amount): void {
   add(words, token, total, { unit: unit.unit, count: (count + half) * unit.times })
 }
 
-function readCount(words: Words): number {
+export function readCount(words: Words): number {
   if (words.accept('half')) {
     words.accept('a', 'an')
     return 0.5

@@ -1,8 +1,8 @@
 import type { Clauses, Frequency } from './clauses.ts'
-import { CLOCK_MS, complainAboutUnit, isAmount, MONTHS_OF, readAmount } from './read-amount.ts'
+import { CLOCK_MS, complainAboutUnit, isAmount, MONTHS_OF, readAmount, readCount } from './read-amount.ts'
 import { isMonthDay, readMonths, readWeekdays } from './read-days.ts'
 import type { Token } from './tokens.ts'
-import { ADVERBS, MONTHS, NUMBERS, ORDINALS, PARTS_OF_DAY, UNITS, type Unit, WEEKDAYS } from './vocabulary.ts'
+import { ADVERBS, MONTHS, ORDINALS, PARTS_OF_DAY, UNITS, type Unit, WEEKDAYS } from './vocabulary.ts'
 import type { Words } from './words.ts'
 
 const EXPECTED = 'a unit such as "15 minutes" or "day", or a weekday or month'
@@ -64,7 +64,7 @@ function readCounted(words: Words, token: Token): Frequency {
   const first = words.peek() as Token
   const unit = (UNITS.get(words.word(1)) ?? UNITS.get(words.word(2))) as { unit: Unit; times: number }
   const isWhole = CLOCK_MS[unit.unit] === undefined && !words.is('half')
-  const count = isWhole ? countOf(words) * unit.times : 0
+  const count = isWhole ? readCount(words) * unit.times : 0
   if (isWhole) words.take()
   const frequency = isWhole ? { token, count, unit: unit.unit } : { token, ...readClock(words, first) }
   if (frequency.count === 0) throw words.refuse(first, 'is not possible: nothing can fire every 0 of a unit')
@@ -73,11 +73,6 @@ function readCounted(words: Words, token: Token): Frequency {
     throw words.refuse(first, `is not possible here: a whole number of ${unit.unit}s up to a century is`)
   }
   return frequency
-}
-
-function countOf(words: Words): number {
-  const token = words.take()
-  return NUMBERS.get(token.word) ?? Number(token.word)
 }
 
 /** `90 minutes`, `1h30m`, `2 hours and 30 minutes`, in the largest unit that holds it whole. */
