@@ -3,6 +3,7 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { recordUnrun } from '../store/record-ends.ts'
 import { statement } from '../store/statement.ts'
+import type { Timer } from '../timers/timer.ts'
 
 const RECORD_ONE_OFF = statement(
   'record_canceled_one_off',
@@ -42,13 +43,7 @@ export async function wasCanceled(
 /** A delayed one-off that was canceled before it became a run. */
 export async function recordCanceledOneOff(
   tx: Queryable,
-  timer: {
-    shard: number
-    jobId: string
-    nominalAt: Instant | null
-    tenantId: number
-    queueId: number
-    jobVersion: number
+  timer: Pick<Timer, 'shard' | 'jobId' | 'nominalAt' | 'tenantId' | 'queueId' | 'jobVersion'> & {
     hasDependents?: boolean
   },
   now: Instant,

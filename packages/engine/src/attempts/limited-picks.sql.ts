@@ -61,14 +61,8 @@ const LEASE = statement(
 )
 
 /** A ready run that this transaction holds. */
-export interface PickedRun extends Candidate {
-  place: string
-  shard: number
-  key: string | null
-  jobId: string
+export interface PickedRun extends Candidate, Omit<Read<typeof PICKED>, 'attempt' | 'turn'> {
   turn: number
-  priority: number
-  delivery: number
 }
 
 export interface Pick {

@@ -1,11 +1,8 @@
 import { partsOf } from './known-settings.ts'
+import type { QueueSettings } from './queue-settings.ts'
 
 /** A tenant's quotas `waitingRuns` and `waitingSeconds`, as limits of what waits. */
-export interface TenantLimits {
-  id: number
-  maxDepth: number | null
-  maxAgeMs: number | null
-}
+export type TenantLimits = Omit<QueueSettings, 'jitterMs'>
 
 export const NO_TENANT_LIMITS: TenantLimits = { id: 0, maxDepth: null, maxAgeMs: null }
 

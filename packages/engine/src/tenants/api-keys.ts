@@ -36,13 +36,7 @@ export interface ApiKeyInput {
   expiresAt?: Date | null
 }
 
-export interface ApiKeyView {
-  id: string
-  tenantId: number
-  tenant: string
-  name: string
-  prefix: string
-  scopes: Scope[]
+export interface ApiKeyView extends Omit<ApiKeyRow, 'createdAt' | 'expiresAt' | 'revokedAt'> {
   createdAt: Date
   expiresAt: Date | null
   revokedAt: Date | null
@@ -176,10 +170,7 @@ export class ApiKeys {
   }
 }
 
-interface Terms {
-  tenantId: number
-  name: string
-  scopes: Scope[]
+interface Terms extends Omit<ApiKeyInput, 'expiresAt'> {
   expiresAt: Instant | null
 }
 

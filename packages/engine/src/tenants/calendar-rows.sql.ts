@@ -1,4 +1,5 @@
 import type { Instant } from '../runtime/clock.ts'
+import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { CalendarDay } from './calendar-day.ts'
@@ -7,15 +8,25 @@ import type { UnderstoodCalendar } from './understand-calendar.ts'
 /** So that a list of them is bounded, and nobody keeps a database here. */
 export const MAX_CALENDARS = 1_000
 
-const COLUMNS = 'c.name, c.days, c.weekend, c.version, c.replanned, c.updated_at'
+const CALENDAR = columns({
+  name: column<string>('c.name'),
+  days: column<string>('c.days'),
+  weekend: column<string>('c.weekend'),
+  version: column<number>('c.version'),
+  /** The version up to which the jobs that name the calendar are planned. */
+  replanned: column<number>('c.replanned'),
+  updatedAt: column<Instant>('c.updated_at'),
+})
+type Row = RowOf<Read<typeof CALENDAR>>
+export type CalendarRow = ReturnType<typeof rowOf>
 
 const READ = statement(
   'read_calendar',
-  `select ${COLUMNS} from belfry.calendars c where c.tenant_id = $1 and c.name = $2`,
+  `select ${CALENDAR.text} from belfry.calendars c where c.tenant_id = $1 and c.name = $2`,
 )
 const LOCK = statement(
   'lock_calendar',
-  `select ${COLUMNS} from belfry.calendars c where c.tenant_id = $1 and c.name = $2 for update`,
+  `select ${CALENDAR.text} from belfry.calendars c where c.tenant_id = $1 and c.name = $2 for update`,
 )
 const PUT = statement(
   'put_calendar',
@@ -40,34 +51,19 @@ const RAISE_REPLANNED = statement(
   'update belfry.calendars c set replanned = $3 where c.tenant_id = $1 and c.name = $2 and c.version = $3 and c.replanned < $3',
 )
 
-export interface CalendarRow {
-  name: string
-  days: CalendarDay[]
-  weekend: number[]
-  version: number
-  /** The version up to which the jobs that name the calendar are planned. */
-  replanned: number
-  updatedAt: Instant
-}
-
-type Row = [string, string, string, number, number, Instant]
-
 const weekdaysOf = (array: string): number[] => (array === '{}' ? [] : array.slice(1, -1).split(',').map(Number))
 
 /** As they are stored: a name only where there is one. */
 const daysJson = (days: readonly CalendarDay[]): string =>
   JSON.stringify(days.map(({ date, name }) => (name === undefined ? [date] : [date, name])))
 
-const rowOf = ([name, days, weekend, version, replanned, updatedAt]: Row): CalendarRow => ({
-  name,
-  days: (JSON.parse(days) as [string, string?][]).map(([date, name]) =>
-    name === undefined ? { date } : { date, name },
-  ),
-  weekend: weekdaysOf(weekend),
-  version,
-  replanned,
-  updatedAt,
-})
+function rowOf(row: Row) {
+  const { days, weekend, ...calendar } = CALENDAR.read(row)
+  const named = (JSON.parse(days) as [string, string?][]).map(
+    ([date, name]): CalendarDay => (name === undefined ? { date } : { date, name }),
+  )
+  return { ...calendar, days: named, weekend: weekdaysOf(weekend) }
+}
 
 export async function readCalendar(db: Queryable, tenantId: number, name: string): Promise<CalendarRow | null> {
   const [row] = await db.query<Row>(READ, [tenantId, name])

@@ -53,9 +53,16 @@ const COUNT_ALL = statement(
   'count_all_pauses',
   'select count(*)::int from (select from belfry.pauses p where p.kind <> $1 limit $2) p',
 )
+const PAUSED_QUEUE = columns({
+  name: column<string>('q.name'),
+  pausedAt: column<Instant>('q.paused_at'),
+  pausedBy: column<string | null>('q.paused_by'),
+  reason: column<string | null>('q.pause_reason'),
+})
+type PausedQueue = Read<typeof PAUSED_QUEUE>
 const PAUSED_QUEUES = statement(
   'list_paused_queues',
-  `select q.name, q.paused_at, q.paused_by, q.pause_reason from belfry.queues q
+  `select ${PAUSED_QUEUE.text} from belfry.queues q
    where q.tenant_id = $1 and q.paused_at is not null and q.deleted_at is null order by q.name limit $2`,
 )
 
@@ -104,14 +111,5 @@ export const countPauses = async (tx: Queryable, tenantId: number, limit: number
 export const countAllPauses = async (tx: Queryable, exceptKind: number, limit: number): Promise<number> =>
   (await tx.query<[number]>(COUNT_ALL, [exceptKind, limit]))[0]?.[0] ?? 0
 
-export interface PausedQueue {
-  name: string
-  pausedAt: Instant
-  pausedBy: string | null
-  reason: string | null
-}
-
-export async function listPausedQueues(db: Queryable, tenantId: number, limit: number): Promise<PausedQueue[]> {
-  const rows = await db.query<[string, Instant, string | null, string | null]>(PAUSED_QUEUES, [tenantId, limit])
-  return rows.map(([name, pausedAt, pausedBy, reason]) => ({ name, pausedAt, pausedBy, reason }))
-}
+export const listPausedQueues = async (db: Queryable, tenantId: number, limit: number): Promise<PausedQueue[]> =>
+  (await db.query<RowOf<PausedQueue>>(PAUSED_QUEUES, [tenantId, limit])).map((row) => PAUSED_QUEUE.read(row))
