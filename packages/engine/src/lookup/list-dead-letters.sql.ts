@@ -10,10 +10,10 @@ import {
   MAX_SCANNED,
   type Page,
   type PageRequest,
+  pageOf,
   readCursor,
   TIMESTAMP,
   UUID,
-  writeCursor,
 } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import { readRange, readTextFilter, type When } from './filter.ts'
@@ -124,12 +124,9 @@ export async function listDeadLetters(db: Queryable, request: ListDeadLetters): 
     to,
   ])
   const found = rows.filter((row) => DEAD.get(row, 'jobId') !== null).map(deadLetterOf)
-  const items = found.slice(0, limit)
-  const last = items.at(-1)
-  if (found.length > limit && last)
-    return { items, nextCursor: writeCursor([last.diedAt.getTime(), last.jobId, last.nominalAt.getTime()]) }
-  const [reachedAt, ...reached] = rows[0] === undefined ? [null] : (DEAD.behind(rows[0]) as Reached)
-  return { items, nextCursor: reachedAt === null ? null : writeCursor([reachedAt, ...reached]) }
+  const reached = rows[0] === undefined ? [null] : (DEAD.behind(rows[0]) as Reached)
+  const stoppedAt = reached[0] === null ? null : (reached as Exclude<Reached, [null]>)
+  return pageOf(found, limit, (last) => [last.diedAt.getTime(), last.jobId, last.nominalAt.getTime()], stoppedAt)
 }
 
 /** Null: the tenant has no such dead letter. */

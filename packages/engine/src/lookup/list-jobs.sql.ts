@@ -9,9 +9,9 @@ import {
   MAX_SCANNED,
   type Page,
   type PageRequest,
+  pageOf,
   readCursor,
   UUID,
-  writeCursor,
 } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import { readLabelFilter, readRange, readTextFilter, type When } from './filter.ts'
@@ -108,8 +108,7 @@ export async function listJobs(db: Queryable, request: ListJobs): Promise<Page<J
   ])
   const items = rows.filter((row) => JOB.get(row, 'jobId') !== null).map((row) => jobViewOf(JOB.read(row)))
   const [scanEnd] = rows[0] === undefined ? [null] : (JOB.behind(rows[0]) as [string | null])
-  const last = items.length > limit ? items[limit - 1]?.jobId : scanEnd
-  return { items: items.slice(0, limit), nextCursor: last ? writeCursor([last]) : null }
+  return pageOf(items, limit, ({ jobId }) => [jobId], scanEnd === null ? null : [scanEnd])
 }
 
 function scanOf({ status, queue, name, label, nextRunFrom, nextRunTo, text }: ListJobs, limit: number): number {

@@ -2,7 +2,7 @@ import { createdAtOf, shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
-import { MAX_SCANNED, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from '../store/page.ts'
+import { MAX_SCANNED, type Page, type PageRequest, pageOf, readCursor, TIMESTAMP } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import type { Range } from './filter.ts'
 import { LIVE_RUN, lastAttemptOf, pastColumns, runsOfPage, type SummaryRow } from './run-columns.sql.ts'
@@ -84,6 +84,5 @@ export async function listRunsOfJob(db: Queryable, request: RunsOfJob): Promise<
   ])
   const items = runsOfPage(rows)
   const [horizon] = rows[0] === undefined ? [null] : (LIVE_RUN.behind(rows[0]) as [Instant | null])
-  const last = items.length > limit ? items[limit - 1]?.nominalAt.getTime() : horizon
-  return { items: items.slice(0, limit), nextCursor: last === null || last === undefined ? null : writeCursor([last]) }
+  return pageOf(items, limit, ({ nominalAt }) => [nominalAt.getTime()], horizon === null ? null : [horizon])
 }

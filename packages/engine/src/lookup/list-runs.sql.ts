@@ -10,10 +10,10 @@ import {
   MAX_SCANNED,
   type Page,
   type PageRequest,
+  pageOf,
   readCursor,
   TIMESTAMP,
   UUID,
-  writeCursor,
 } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import { readRange, readTextFilter, type When } from './filter.ts'
@@ -179,16 +179,15 @@ export async function listRuns(db: Queryable, request: ListRuns): Promise<Page<R
     tenantId === DEFAULT_TENANT
       ? await db.query<SummaryRow>(LIST_OF_DEFAULT, [...values, request.shards])
       : await db.query<SummaryRow>(LIST, values)
-  const items = runsOfPage(rows)
-  return { items: items.slice(0, limit), nextCursor: items.length > limit ? after(items[limit - 1]) : edgeOf(rows[0]) }
+  return pageOf(runsOfPage(rows), limit, cursorOf, edgeOf(rows[0]))
 }
 
-function after(item: RunSummary | undefined): string | null {
-  if (item === undefined) return null
-  const { jobId, nominalAt, finishedAt, attempt } = item
-  if (finishedAt === null) return writeCursor(['live', 0, jobId, nominalAt.getTime(), 0])
-  return writeCursor(['past', finishedAt.getTime(), jobId, nominalAt.getTime(), attempt])
-}
+type Cursor = [phase: 'live' | 'past', finishedAt: Instant, jobId: string, nominalAt: Instant, number: number]
+
+const cursorOf = ({ jobId, nominalAt, finishedAt, attempt }: RunSummary): Cursor =>
+  finishedAt === null
+    ? ['live', 0, jobId, nominalAt.getTime(), 0]
+    : ['past', finishedAt.getTime(), jobId, nominalAt.getTime(), attempt]
 
 type Edge = [
   ...[horizonJobId: string | null, horizonNominalAt: Instant | null],
@@ -196,11 +195,10 @@ type Edge = [
 ]
 
 /** Where the scan stopped, if there may be more behind it. */
-function edgeOf(row: SummaryRow | undefined): string | null {
+function edgeOf(row: SummaryRow | undefined): Cursor | null {
   if (row === undefined) return null
   const [horizonJobId, horizonNominalAt, finishedAt, jobId, nominalAt, number] = LIVE_RUN.behind(row) as Edge
-  if (horizonJobId !== null && horizonNominalAt !== null)
-    return writeCursor(['live', 0, horizonJobId, horizonNominalAt, 0])
+  if (horizonJobId !== null && horizonNominalAt !== null) return ['live', 0, horizonJobId, horizonNominalAt, 0]
   if (finishedAt === null || jobId === null || nominalAt === null || number === null) return null
-  return writeCursor(['past', finishedAt, jobId, nominalAt, number])
+  return ['past', finishedAt, jobId, nominalAt, number]
 }

@@ -37,19 +37,25 @@ export function checkWord(path: string, word: string | undefined, known: readonl
   throw refusal(path, `must be one of ${known.join(', ')}`, nearest)
 }
 
-export const writeCursor = (parts: readonly (string | number)[]): string =>
-  Buffer.from(parts.join('~')).toString('base64url')
+export const writeCursor = (parts: CursorParts): string => Buffer.from(parts.join('~')).toString('base64url')
 
-/** Of rows found in order, one more than the page has room for; the cursor says which item was the last. */
+/**
+ * Of rows found in order, one more than the page has room for; the cursor says which item was the last. If all were found it says
+ * where the scan stopped, unless that was the end (null).
+ */
 export function pageOf<Item>(
   found: readonly Item[],
   limit: number,
-  cursorOf: (last: Item) => readonly (string | number)[],
+  cursorOf: (last: Item) => CursorParts,
+  stoppedAt: CursorParts | null = null,
 ): Page<Item> {
   const items = found.slice(0, limit)
   const last = items.at(-1)
-  return { items, nextCursor: found.length > limit && last !== undefined ? writeCursor(cursorOf(last)) : null }
+  const parts = found.length > limit && last !== undefined ? cursorOf(last) : stoppedAt
+  return { items, nextCursor: parts && writeCursor(parts) }
 }
+
+type CursorParts = readonly (string | number)[]
 
 /** The parts as they were written, each in the form that its pattern says; null without a cursor. */
 export function readCursor({ cursor }: PageRequest, patterns: readonly RegExp[]): string[] | null {
