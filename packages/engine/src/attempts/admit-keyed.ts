@@ -1,6 +1,7 @@
 import { admit, type HeldKey } from '../concurrency/admission.ts'
 import type { KeyRef } from '../concurrency/key-ref.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { grouped } from '../runtime/maps.ts'
 import type { Transaction } from '../store/database.ts'
 import { holdKeys } from './hold-keys.ts'
 import {
@@ -57,7 +58,7 @@ export async function admitKeyed(
 ): Promise<Decided> {
   const decided: Decided = { lease: [], limit: [], stay: [] }
   if (picked.length === 0) return decided
-  const byName = groupByKey(picked)
+  const byName = grouped(picked, (run) => run.key)
   const held = await holdKeys(tx, byName, at.now)
   for (const [key, runs] of byName) {
     if (held.has(key)) continue
@@ -136,14 +137,4 @@ function candidatesOf(
   const priced =
     rate === null ? runs : runs.map((run) => ({ ...run, cost: Math.min(costs.get(run.jobId) ?? 1, rate.burst) }))
   return priced.length === 1 ? priced : priced.toSorted((a, b) => a.nominalAt - b.nominalAt || a.turn - b.turn)
-}
-
-function groupByKey(runs: readonly KeyedRun[]): Map<string, KeyedRun[]> {
-  const groups = new Map<string, KeyedRun[]>()
-  for (const run of runs) {
-    const group = groups.get(run.key)
-    if (group) group.push(run)
-    else groups.set(run.key, [run])
-  }
-  return groups
 }

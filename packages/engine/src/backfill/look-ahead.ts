@@ -1,4 +1,5 @@
 import type { Instant } from '../runtime/clock.ts'
+import { setLast } from '../runtime/maps.ts'
 import { fireTimesIn, type Schedule } from '../schedule/schedule.ts'
 import type { Queryable } from '../store/database.ts'
 import type { LockedTimer } from '../timers/lock-timer.sql.ts'
@@ -48,16 +49,8 @@ export class LookAhead {
     // What the schedule has still to decide is looked at again when it has.
     const past = times.filter((at) => timer.nominalAt === null || at < timer.nominalAt)
     const isRest = found.isRest && past.length === times.length
-    this.#remember(id, { times: past, taken: found.taken, isRest, from: position, job })
+    const ahead = { times: past, taken: found.taken, isRest, from: position, job }
+    setLast(this.#remembered, id, ahead, MAX_REMEMBERED)
     return found
-  }
-
-  #remember(id: string, ahead: Remembered): void {
-    this.#remembered.delete(id)
-    this.#remembered.set(id, ahead)
-    for (const oldest of this.#remembered.keys()) {
-      if (this.#remembered.size <= MAX_REMEMBERED) return
-      this.#remembered.delete(oldest)
-    }
   }
 }

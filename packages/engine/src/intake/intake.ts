@@ -4,6 +4,7 @@ import { RUN_STATE } from '../job/states.ts'
 import { Breather } from '../runtime/breather.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { Lanes } from '../runtime/lanes.ts'
+import { grouped } from '../runtime/maps.ts'
 import { pause } from '../runtime/pause.ts'
 import type { KnownQueueSettings } from '../shards/queue-settings.ts'
 import { noTenant } from '../shards/registry.sql.ts'
@@ -267,15 +268,7 @@ export class Intake {
   }
 
   async #putSingles(batch: Pending[]): Promise<void> {
-    const [first] = batch
-    if (batch.every(({ prepared }) => prepared.job.kind === first?.prepared.job.kind)) return this.#putGroup(batch)
-    const groups = new Map<string, Pending[]>()
-    for (const pending of batch) {
-      const list = groups.get(pending.prepared.job.kind)
-      if (list) list.push(pending)
-      else groups.set(pending.prepared.job.kind, [pending])
-    }
-    for (const group of groups.values()) await this.#putGroup(group)
+    for (const group of grouped(batch, ({ prepared }) => prepared.job.kind).values()) await this.#putGroup(group)
   }
 
   /** Sent again while the database is away; those whose callers have waited long enough are told and left out. */

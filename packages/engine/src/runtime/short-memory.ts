@@ -1,4 +1,5 @@
 import type { Clock, Instant } from './clock.ts'
+import { setLast } from './maps.ts'
 
 export interface ShortMemoryOptions {
   clock: Clock
@@ -31,12 +32,8 @@ export class ShortMemory<Value> {
     const askedAt = clock.now()
     const known = this.#entries.get(key)
     if (known !== undefined && askedAt - known.askedAt < keepMs) return known.answer
-    // Deleted first, so that the order of the entries is that of their questions and the first one is the oldest.
-    this.#entries.delete(key)
-    const [oldest] = this.#entries.size < maxEntries ? [] : this.#entries.keys()
-    if (oldest !== undefined) this.#entries.delete(oldest)
     const entry: Entry<Value> = { askedAt, answer: ask() }
-    this.#entries.set(key, entry)
+    setLast(this.#entries, key, entry, maxEntries)
     entry.answer.then(
       (value) => {
         entry.value = value

@@ -3,6 +3,7 @@ import { BelfryError } from '../errors.ts'
 import { Complaints, readWord } from '../input/read-fields.ts'
 import type { Calendar } from '../job/definition.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { setLast } from '../runtime/maps.ts'
 import type { Database, Transaction } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { countJobsOfCalendar, MAX_COUNTED } from './calendar-jobs.sql.ts'
@@ -70,12 +71,8 @@ export class Calendars {
 
   #remember(tenantId: number, { name, version, ...row }: CalendarRow, writtenBy: string): Calendar {
     const calendar = calendarOf(row)
-    const key = keyOf(tenantId, name)
-    this.#remembered.delete(key)
-    const [oldest] = this.#remembered.size < MAX_REMEMBERED ? [] : this.#remembered.keys()
-    if (oldest !== undefined) this.#remembered.delete(oldest)
     // If it was written between the two questions, the next one asks again.
-    this.#remembered.set(key, { version, writtenBy, calendar })
+    setLast(this.#remembered, keyOf(tenantId, name), { version, writtenBy, calendar }, MAX_REMEMBERED)
     return calendar
   }
 

@@ -1,5 +1,6 @@
 import { BelfryError, type ErrorCode } from '../errors.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
+import { setLast } from '../runtime/maps.ts'
 
 const MEASURE_EVERY_MS = 1_000
 /** Counting may take this share of the time, so that a large limit is counted less often. */
@@ -142,13 +143,10 @@ export class Gauge {
     const measureAgainAt = began + Math.max(MEASURE_EVERY_MS, SHARE_OF_TIME * (now - began))
     for (const reading of readings) {
       const before = this.#measures.get(reading.id)
-      // Deleted first, so that the first one is the one that was measured longest ago.
-      this.#measures.delete(reading.id)
-      const [oldest] = this.#measures.size < MAX_REMEMBERED ? [] : this.#measures.keys()
-      if (oldest !== undefined) this.#measures.delete(oldest)
       const left = before ? before.depth + before.admitted - reading.depth : 0
       const leavingPerSecond = before ? Math.max(0, (left * 1_000) / Math.max(1, now - before.measuredAt)) : 0
-      this.#measures.set(reading.id, { ...reading, measuredAt: now, measureAgainAt, admitted: 0, leavingPerSecond })
+      const measured = { ...reading, measuredAt: now, measureAgainAt, admitted: 0, leavingPerSecond }
+      setLast(this.#measures, reading.id, measured, MAX_REMEMBERED)
     }
   }
 

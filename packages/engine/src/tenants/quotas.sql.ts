@@ -1,5 +1,6 @@
 import { BelfryError } from '../errors.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
+import { setLast } from '../runtime/maps.ts'
 import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { MAX_PAYLOAD_BYTES, type TenantQuotas } from './understand-tenant.ts'
@@ -87,9 +88,6 @@ export class Quotas {
     const [row] = await db.query<[number]>(statement, [tenantId, quota])
     const now = clock.now()
     const countAgainAt = began + Math.max(RECOUNT_MS, SHARE_OF_TIME * (now - began))
-    this.#usage.delete(tenantId)
-    const [oldest] = this.#usage.size < MAX_REMEMBERED ? [] : this.#usage.keys()
-    if (oldest !== undefined) this.#usage.delete(oldest)
-    this.#usage.set(tenantId, { counted: row?.[0] ?? 0, admitted: 0, countAgainAt })
+    setLast(this.#usage, tenantId, { counted: row?.[0] ?? 0, admitted: 0, countAgainAt }, MAX_REMEMBERED)
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
+import { grouped } from '../runtime/maps.ts'
 import type { Queryable } from '../store/database.ts'
 import { ShardTimers } from './look-ahead.ts'
 import { readDueTimers } from './read-due.sql.ts'
@@ -81,12 +82,7 @@ export class TimerReader implements Step {
     const limit = Math.max(1, Math.min(CHUNK, Math.floor((MAX_TIMERS - inMemory) / wanted.length)))
     const asked = wanted.map((timers) => ({ timers, shard: timers.shard, position: timers.position }))
     const read = await readDueTimers(this.#db, asked, this.#clock.now() + LOOK_AHEAD_MS, limit)
-    const byShard = new Map<number, Timer[]>()
-    for (const timer of read) {
-      const list = byShard.get(timer.shard)
-      if (list) list.push(timer)
-      else byShard.set(timer.shard, [timer])
-    }
+    const byShard = grouped(read, (timer) => timer.shard)
     for (const { timers, position } of asked) {
       const chunk = byShard.get(timers.shard) ?? []
       timers.add(chunk, position, chunk.length === limit)
