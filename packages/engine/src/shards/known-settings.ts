@@ -20,7 +20,3 @@ export class KnownSettings<Settings extends { id: number }> {
     return this.#byId.get(id) ?? this.#none
   }
 }
-
-/** Reads what the pulse writes: numbers parted by `/`, each of them empty where nothing is set. */
-export const partsOf = (text: string): (number | null)[] =>
-  text.split('/').map((part) => (part === '' ? null : Number(part)))

@@ -51,15 +51,3 @@ const keyOf = ({ tenantId, name }: Pick<PauseMark, 'tenantId' | 'name'>): string
 /** Why a run waits, for people. */
 export const pauseError = ({ kind, name }: Pick<PauseMark, 'kind' | 'name'>): string =>
   kind === PAUSE_KIND.tenant ? 'the tenant is paused' : `calls to ${name} are paused`
-
-/** Reads what the pulse writes: kind, tenant, end, id and the name in hexadecimal digits. */
-export function pauseMarkOf(text: string): PauseMark {
-  const [kind, tenantId, endedAt, id = '', name = ''] = text.split('/')
-  return {
-    id,
-    kind: Number(kind),
-    tenantId: Number(tenantId),
-    name: Buffer.from(name, 'hex').toString(),
-    endedAt: endedAt === '' ? null : Number(endedAt),
-  }
-}

@@ -5,10 +5,10 @@ import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { type FleetTurns, fleetTurns } from './fleet-turns.sql.ts'
-import { MAX_TOLD, PAUSE_KIND, type PauseMark, pauseMarkOf } from './paused.ts'
-import { type QueueSettings, queueSettingsOf } from './queue-settings.ts'
+import { MAX_TOLD, PAUSE_KIND, type PauseMark } from './paused.ts'
+import type { QueueSettings } from './queue-settings.ts'
 import { PROMOTER_BIT } from './roles.ts'
-import { type TenantLimits, tenantLimitsOf } from './tenant-limits.ts'
+import type { TenantLimits } from './tenant-limits.ts'
 
 /** Per queue and priority the lowest turn of its ready runs. Those that have a key have an index of their own. */
 const headsOf = (queueIds: string, delivery: string): string =>
@@ -19,19 +19,22 @@ const headsOf = (queueIds: string, delivery: string): string =>
 const PLAIN = `< ${KEYED}`
 const WITH_KEY = `>= ${KEYED}`
 
+/** Rows as a JSON text, each an object with the names of its columns. */
+const listed = (rows: string): string => `(select coalesce(json_agg(x), '[]') from (select ${rows}) x)::text`
+
 /** Calendars that have changed, of one pulse; the rest comes when these are done. */
 const MAX_CALENDARS = 1_000
 
 /** Pauses, settings of queues and limits of tenants, of one pulse, each: no more are made but by those who count at the same time. */
 const MAX_SETTINGS = MAX_TOLD + 1_000
 /** A key's pause stands in its limit; its end is told so that it is forgotten. */
-const PAUSES = `array(select p.kind || '/' || p.tenant_id || '/' || coalesce((extract(epoch from p.ended_at) * 1000)::bigint::text, '') || '/' || p.id || '/'
-         || encode(convert_to(p.name, 'UTF8'), 'hex')
-       from belfry.pauses p where p.kind <> ${PAUSE_KIND.key} or p.ended_at is not null order by p.kind = ${PAUSE_KIND.key}, p.paused_at limit ${MAX_SETTINGS})`
-const QUEUE_SETTINGS = `array(select q.id || '/' || coalesce(q.max_depth::text, '') || '/' || coalesce(q.max_age_ms::text, '') || '/' || coalesce(q.jitter_ms::text, '')
-       from belfry.queues q where q.max_depth is not null or q.max_age_ms is not null or q.jitter_ms is not null order by q.id limit ${MAX_SETTINGS})`
-const TENANT_LIMITS = `array(select t.id || '/' || coalesce(t.max_waiting_runs::text, '') || '/' || coalesce(t.max_waiting_seconds::text, '')
-       from belfry.tenants t where t.max_waiting_runs is not null or t.max_waiting_seconds is not null order by t.id limit ${MAX_SETTINGS})`
+const PAUSES =
+  listed(`p.id, p.kind, p.tenant_id as "tenantId", p.name, (extract(epoch from p.ended_at) * 1000)::bigint as "endedAt"
+       from belfry.pauses p where p.kind <> ${PAUSE_KIND.key} or p.ended_at is not null order by p.kind = ${PAUSE_KIND.key}, p.paused_at limit ${MAX_SETTINGS}`)
+const QUEUE_SETTINGS = listed(`q.id, q.max_depth as "maxDepth", q.max_age_ms as "maxAgeMs", q.jitter_ms as "jitterMs"
+       from belfry.queues q where q.max_depth is not null or q.max_age_ms is not null or q.jitter_ms is not null order by q.id limit ${MAX_SETTINGS}`)
+const TENANT_LIMITS = listed(`t.id, t.max_waiting_runs as "maxDepth", t.max_waiting_seconds * 1000::bigint as "maxAgeMs"
+       from belfry.tenants t where t.max_waiting_runs is not null or t.max_waiting_seconds is not null order by t.id limit ${MAX_SETTINGS}`)
 
 /** Of the answer, what comes as the text of an array, or of JSON. */
 type AsText =
@@ -65,8 +68,9 @@ const PULSED = columns<Pulsed>({
   hasBackfills:
     '(select true from belfry.backfills b where b.ended_at is null order by b.shard, b.job_id limit 1) is not null',
   hasBlocked: `exists (select from belfry.runs r where r.state = ${RUN_STATE.blocked})`,
-  changedCalendars: `array(select c.tenant_id || '/' || c.version || '/' || c.name from belfry.calendars c where c.replanned < c.version
-     order by c.updated_at limit ${MAX_CALENDARS})`,
+  changedCalendars:
+    listed(`c.tenant_id as "tenantId", c.version, c.name from belfry.calendars c where c.replanned < c.version
+     order by c.updated_at limit ${MAX_CALENDARS}`),
   zoneData: `(select m.value #>> '{}' from belfry.meta m where m.key = 'zone_data')`,
   hasStartDeadlines: `exists (select from belfry.jobs j where j.status < 3 and j.definition ->> 'startDeadlineMs' is not null)`,
   hasLimited: `exists (select from belfry.runs r where r.state = ${RUN_STATE.limited})`,
@@ -187,20 +191,15 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     pausedQueueIds: listOf(said.pausedQueueIds).map(Number),
     deletedQueueIds: listOf(said.deletedQueueIds).map(Number),
     limitedQueueIds: listOf(said.limitedQueueIds).map(Number),
-    changedCalendars: listOf(said.changedCalendars).map(calendarOf),
+    changedCalendars: JSON.parse(said.changedCalendars),
     timersDue: listOf(said.timersDue).map(Number),
     waitingDue: listOf(said.waitingDue).map(Number),
     heads: headsByQueue(question.queueIds, said.heads, headsKeyed),
-    fleet: JSON.parse(said.fleet) as FleetTurns,
-    pauses: listOf(said.pauses).map(pauseMarkOf),
-    queueSettings: listOf(said.queueSettings).map(queueSettingsOf),
-    tenantLimits: listOf(said.tenantLimits).map(tenantLimitsOf),
+    fleet: JSON.parse(said.fleet),
+    pauses: JSON.parse(said.pauses),
+    queueSettings: JSON.parse(said.queueSettings),
+    tenantLimits: JSON.parse(said.tenantLimits),
   }
-}
-
-function calendarOf(text: string): { tenantId: number; version: number; name: string } {
-  const [tenantId, version, name = ''] = text.split('/')
-  return { tenantId: Number(tenantId), version: Number(version), name }
 }
 
 /** The same that a pulse answers about queues, for those that somebody asks about now. */

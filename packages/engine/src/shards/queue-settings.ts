@@ -1,4 +1,4 @@
-import { type KnownSettings, partsOf } from './known-settings.ts'
+import type { KnownSettings } from './known-settings.ts'
 
 /** What somebody has set for a queue, where it says when too much waits, or how recurring jobs are spread. */
 export interface QueueSettings {
@@ -11,9 +11,3 @@ export interface QueueSettings {
 export type KnownQueueSettings = KnownSettings<QueueSettings>
 
 export const NO_QUEUE_SETTINGS: QueueSettings = { id: 0, maxDepth: null, maxAgeMs: null, jitterMs: null }
-
-/** Reads what the pulse writes: `id/depth/age/jitter`. */
-export function queueSettingsOf(text: string): QueueSettings {
-  const [id, maxDepth = null, maxAgeMs = null, jitterMs = null] = partsOf(text)
-  return { id: id ?? 0, maxDepth, maxAgeMs, jitterMs }
-}
