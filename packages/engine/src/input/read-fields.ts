@@ -128,6 +128,18 @@ export function readChoice<Choice extends string>(
   return complaints.add(path, `must be one of ${choices.join(', ')}, not ${shown(value)}`, suggestion)
 }
 
+/** Sets a field if something was given for it that could be read, and that is not what holds anyway. */
+export function setGiven<Target extends object, Name extends keyof Target>(
+  target: Target,
+  name: Name,
+  given: unknown,
+  read: (given: unknown) => Target[Name] | undefined,
+  usual?: Target[Name],
+): void {
+  const value = given === undefined ? undefined : read(given)
+  if (value !== undefined && value !== usual) target[name] = value
+}
+
 /** An object with known keys; whatever else is in it is complained about. */
 export function readRecord(
   complaints: Complaints,

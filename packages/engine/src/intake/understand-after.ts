@@ -1,4 +1,4 @@
-import { type Complaints, isRecord, readChoice, readRecord, readText } from '../input/read-fields.ts'
+import { type Complaints, isRecord, readChoice, readRecord, readText, setGiven } from '../input/read-fields.ts'
 import type { OnParentFailure, Wanted } from '../job/after.ts'
 import type { Definition } from '../job/definition.ts'
 import { isJobId } from '../job/ids.ts'
@@ -48,10 +48,7 @@ export function understandAfter(
   }
   if (isRecord(job.unique) && job.unique.onConflict === 'replace')
     complaints.add('unique.onConflict', 'cannot be replace beside after: who waits is not put in the place of another')
-  if (overlap !== undefined) {
-    const chosen = readChoice(complaints, 'overlap', overlap, OVERLAPS)
-    if (chosen !== undefined) definition.overlap = chosen
-  }
+  setGiven(definition, 'overlap', overlap, (value) => readChoice(complaints, 'overlap', value, OVERLAPS))
   return NOW
 }
 

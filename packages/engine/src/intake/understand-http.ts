@@ -1,4 +1,4 @@
-import { type Complaints, readChoice, readRecord, readText } from '../input/read-fields.ts'
+import { type Complaints, readChoice, readRecord, readText, setGiven } from '../input/read-fields.ts'
 import type { HttpTarget } from '../job/definition.ts'
 import { hasTemplate } from '../job/template.ts'
 import { shown } from '../schedule/not-understood.ts'
@@ -29,18 +29,14 @@ export function understandHttp(complaints: Complaints, path: string, value: unkn
   const target: HttpTarget = { url: url ?? '' }
   const method = record.method === undefined ? 'POST' : readMethod(complaints, `${path}.method`, record.method)
   if (method !== undefined && method !== 'POST') target.method = method
-  const headers =
-    record.headers === undefined ? undefined : readHttpHeaders(complaints, `${path}.headers`, record.headers)
-  if (headers !== undefined) target.headers = headers
+  setGiven(target, 'headers', record.headers, (value) => readHttpHeaders(complaints, `${path}.headers`, value))
   if (record.body !== undefined) {
     if (method === 'GET' || method === 'HEAD') complaints.add(`${path}.body`, `a ${method} request has no body`)
-    const body = readHttpBody(complaints, `${path}.body`, record.body)
-    if (body !== undefined) target.body = body
+    setGiven(target, 'body', record.body, (value) => readHttpBody(complaints, `${path}.body`, value))
   }
   if (record.auth !== undefined) {
-    const auth = readAuth(complaints, `${path}.auth`, record.auth)
-    if (auth !== undefined) target.auth = auth
-    if (headers !== undefined && Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) {
+    setGiven(target, 'auth', record.auth, (value) => readAuth(complaints, `${path}.auth`, value))
+    if (Object.keys(target.headers ?? {}).some((name) => name.toLowerCase() === 'authorization')) {
       complaints.add(`${path}.auth`, 'cannot stand beside an authorization header: give one of them')
     }
   }

@@ -1,5 +1,13 @@
 import { LONGEST_BURST_MS, mostBurst } from '../concurrency/gcra.ts'
-import { type Complaints, readChoice, readClockMs, readInteger, readRecord, readText } from '../input/read-fields.ts'
+import {
+  type Complaints,
+  readChoice,
+  readClockMs,
+  readInteger,
+  readRecord,
+  readText,
+  setGiven,
+} from '../input/read-fields.ts'
 import type { ConcurrencyLimit, Definition, RateLimit } from '../job/definition.ts'
 
 export const LIMIT_FIELDS = ['concurrency', 'rateLimit'] as const
@@ -11,10 +19,7 @@ const MAX_KEY = 256
 /** Adds how many of the job's runs may be performed at a time, and how many may start in a period. */
 export function addLimits(complaints: Complaints, definition: Definition, job: Record<string, unknown>): void {
   const { concurrency, rateLimit } = job
-  if (concurrency !== undefined) {
-    const understood = understandConcurrency(complaints, concurrency)
-    if (understood !== undefined) definition.concurrency = understood
-  }
+  setGiven(definition, 'concurrency', concurrency, (value) => understandConcurrency(complaints, value))
   if (rateLimit === undefined) return
   const understood = understandRate(complaints, rateLimit)
   if (understood === undefined) return

@@ -7,6 +7,7 @@ import {
   readClockMs,
   readInteger,
   readText,
+  setGiven,
   unstorable,
 } from '../input/read-fields.ts'
 import { DEFAULT_PRIORITY, type Definition, usualTimeoutMs } from '../job/definition.ts'
@@ -28,37 +29,19 @@ const MAX_LABEL_VALUE = 256
 /** Adds name, labels and the policies of an attempt to a definition that has its target, where they differ from the default. */
 export function addPolicies(complaints: Complaints, definition: Definition, job: Record<string, unknown>): void {
   const { name, retry, timeout, startDeadline, delivery, labels, priority, fairnessKey } = job
-  if (retry !== undefined) {
-    const policy = understandRetry(complaints, retry)
-    if (policy !== undefined) definition.retry = policy
-  }
-  if (timeout !== undefined) {
-    const timeoutMs = readClockMs(complaints, 'timeout', timeout, 1, MAX_TIMEOUT_MS)
-    if (timeoutMs !== undefined && timeoutMs !== usualTimeoutMs(definition)) definition.timeoutMs = timeoutMs
-  }
-  if (startDeadline !== undefined) {
-    const deadlineMs = readClockMs(complaints, 'startDeadline', startDeadline, 1, MAX_DEADLINE_MS)
-    if (deadlineMs !== undefined) definition.startDeadlineMs = deadlineMs
-  }
+  const clock = (path: string, max: number) => (value: unknown) => readClockMs(complaints, path, value, 1, max)
+  const text = (path: string, max: number) => (value: unknown) => readText(complaints, path, value, max)
+  setGiven(definition, 'retry', retry, (value) => understandRetry(complaints, value))
+  setGiven(definition, 'timeoutMs', timeout, clock('timeout', MAX_TIMEOUT_MS), usualTimeoutMs(definition))
+  setGiven(definition, 'startDeadlineMs', startDeadline, clock('startDeadline', MAX_DEADLINE_MS))
   if (delivery !== undefined && readChoice(complaints, 'delivery', delivery, DELIVERIES) === 'at_most_once') {
     definition.delivery = 'at_most_once'
   }
-  if (labels !== undefined) {
-    const understood = readLabels(complaints, labels)
-    if (understood !== undefined) definition.labels = understood
-  }
-  if (name !== undefined) {
-    const text = readText(complaints, 'name', name, MAX_NAME)
-    if (text !== undefined) definition.name = text
-  }
-  if (priority !== undefined) {
-    const level = readInteger(complaints, 'priority', priority, 0, 9)
-    if (level !== undefined && level !== DEFAULT_PRIORITY) definition.priority = level
-  }
-  if (fairnessKey !== undefined) {
-    const key = readText(complaints, 'fairnessKey', fairnessKey, MAX_FAIRNESS_KEY)
-    if (key !== undefined) definition.fairnessKey = key
-  }
+  setGiven(definition, 'labels', labels, (value) => readLabels(complaints, value))
+  setGiven(definition, 'name', name, text('name', MAX_NAME))
+  const level = (value: unknown) => readInteger(complaints, 'priority', value, 0, 9)
+  setGiven(definition, 'priority', priority, level, DEFAULT_PRIORITY)
+  setGiven(definition, 'fairnessKey', fairnessKey, text('fairnessKey', MAX_FAIRNESS_KEY))
 }
 
 /** `undefined` if there are none, or none that can be understood. */

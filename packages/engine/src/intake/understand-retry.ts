@@ -1,4 +1,12 @@
-import { type Complaints, readChoice, readClockMs, readInteger, readNumber, readRecord } from '../input/read-fields.ts'
+import {
+  type Complaints,
+  readChoice,
+  readClockMs,
+  readInteger,
+  readNumber,
+  readRecord,
+  setGiven,
+} from '../input/read-fields.ts'
 import type { Backoff, RetryPolicy } from '../job/definition.ts'
 import { DEFAULT_BACKOFF, DEFAULT_MAX_ATTEMPTS } from '../job/retry.ts'
 import { DAY_MS } from '../schedule/duration.ts'
@@ -30,18 +38,11 @@ export function understandRetry(complaints: Complaints, value: unknown): RetryPo
   if (record === undefined) return undefined
   const { maxAttempts, backoff, maxAge } = record
   const policy: RetryPolicy = {}
-  if (maxAttempts !== undefined) {
-    const attempts = readInteger(complaints, 'retry.maxAttempts', maxAttempts, 1, MAX_ATTEMPTS)
-    if (attempts !== undefined && attempts !== DEFAULT_MAX_ATTEMPTS) policy.maxAttempts = attempts
-  }
-  if (backoff !== undefined) {
-    const understood = understandBackoff(complaints, backoff)
-    if (understood !== undefined && !isDefault(understood)) policy.backoff = understood
-  }
-  if (maxAge !== undefined) {
-    const ms = readClockMs(complaints, 'retry.maxAge', maxAge, 1, MAX_AGE_MS)
-    if (ms !== undefined) policy.maxAgeMs = ms
-  }
+  const attempts = (value: unknown) => readInteger(complaints, 'retry.maxAttempts', value, 1, MAX_ATTEMPTS)
+  setGiven(policy, 'maxAttempts', maxAttempts, attempts, DEFAULT_MAX_ATTEMPTS)
+  setGiven(policy, 'backoff', backoff, (value) => understandBackoff(complaints, value))
+  if (policy.backoff !== undefined && isDefault(policy.backoff)) delete policy.backoff
+  setGiven(policy, 'maxAgeMs', maxAge, (value) => readClockMs(complaints, 'retry.maxAge', value, 1, MAX_AGE_MS))
   return Object.keys(policy).length === 0 ? undefined : policy
 }
 

@@ -1,4 +1,4 @@
-import { type Complaints, readText, readWord } from '../input/read-fields.ts'
+import { type Complaints, readText, readWord, setGiven } from '../input/read-fields.ts'
 import { type Definition, HTTP_QUEUE } from '../job/definition.ts'
 import { isStoredPayload } from '../vault/payload-ref.ts'
 import { understandHttp } from './understand-http.ts'
@@ -15,17 +15,13 @@ export function addTarget(complaints: Complaints, definition: Definition, job: R
   else if (payload === undefined && payloadRef === undefined) {
     complaints.add('queue', `is missing: a job needs http, a queue, or a payload for the queue "${DEFAULT_QUEUE}"`)
   }
-  if (http !== undefined) {
-    const target = understandHttp(complaints, 'http', http)
-    if (target !== undefined) definition.http = target
-  }
+  setGiven(definition, 'http', http, (value) => understandHttp(complaints, 'http', value))
   if (payload !== undefined) {
     definition.payload = isPlainJson(payload) ? payload : copyPayload(complaints, 'payload', payload)
   }
   if (payloadRef !== undefined) {
     if (payload !== undefined) complaints.add('payloadRef', 'cannot stand beside payload: give one of them')
-    const ref = readText(complaints, 'payloadRef', payloadRef, MAX_PAYLOAD_REF)
-    if (ref !== undefined) definition.payloadRef = ref
+    setGiven(definition, 'payloadRef', payloadRef, (ref) => readText(complaints, 'payloadRef', ref, MAX_PAYLOAD_REF))
   }
   if (definition.http !== undefined) complainAboutBodies(complaints, definition)
 }

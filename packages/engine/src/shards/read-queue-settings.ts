@@ -1,4 +1,4 @@
-import { type Complaints, readClockMs, readInteger, readRecord } from '../input/read-fields.ts'
+import { type Complaints, readClockMs, readInteger, readRecord, setGiven } from '../input/read-fields.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { QueueSettings } from './queue-settings.ts'
 
@@ -21,15 +21,13 @@ export function readQueueSettings(
   { maxDepth, maxAge, defaults }: QueueSettingsInput,
 ): Partial<Omit<QueueSettings, 'id'>> {
   const settings: Partial<Omit<QueueSettings, 'id'>> = {}
-  const depth = nullOr(maxDepth, (value) => readInteger(complaints, 'maxDepth', value, 1, MAX_DEPTH))
-  if (depth !== undefined) settings.maxDepth = depth
-  const age = nullOr(maxAge, (value) => readClockMs(complaints, 'maxAge', value, 1_000, MAX_AGE_MS))
-  if (age !== undefined) settings.maxAgeMs = age
+  const clock = (path: string, min: number, max: number) => (value: unknown) =>
+    value === null ? null : readClockMs(complaints, path, value, min, max)
+  setGiven(settings, 'maxDepth', maxDepth, (value) =>
+    value === null ? null : readInteger(complaints, 'maxDepth', value, 1, MAX_DEPTH),
+  )
+  setGiven(settings, 'maxAgeMs', maxAge, clock('maxAge', 1_000, MAX_AGE_MS))
   const record = defaults === undefined ? undefined : readRecord(complaints, 'defaults', defaults, ['jitter'])
-  const jitter = nullOr(record?.jitter, (value) => readClockMs(complaints, 'defaults.jitter', value, 1, MAX_JITTER_MS))
-  if (jitter !== undefined) settings.jitterMs = jitter
+  setGiven(settings, 'jitterMs', record?.jitter, clock('defaults.jitter', 1, MAX_JITTER_MS))
   return settings
 }
-
-const nullOr = (value: unknown, read: (value: unknown) => number | undefined): number | null | undefined =>
-  value === undefined || value === null ? value : read(value)

@@ -1,4 +1,4 @@
-import { Complaints, readInteger, readRecord, readText, readWord } from '../input/read-fields.ts'
+import { Complaints, readInteger, readRecord, readText, readWord, setGiven } from '../input/read-fields.ts'
 
 /** Null: no limit. */
 export interface TenantQuotas {
@@ -79,16 +79,13 @@ export function understandTenantPatch(patch: TenantPatch): UnderstoodTenant {
 
 function readFields(complaints: Complaints, { tier, weight, quotas }: Record<string, unknown>): UnderstoodTenant {
   const understood: UnderstoodTenant = { quotas: {} }
-  const readTier = tier === undefined ? undefined : readText(complaints, 'tier', tier, MAX_TIER)
-  if (readTier !== undefined) understood.tier = readTier
-  const readWeight = weight === undefined ? undefined : readInteger(complaints, 'weight', weight, 1, MAX_WEIGHT)
-  if (readWeight !== undefined) understood.weight = readWeight
+  setGiven(understood, 'tier', tier, (value) => readText(complaints, 'tier', value, MAX_TIER))
+  setGiven(understood, 'weight', weight, (value) => readInteger(complaints, 'weight', value, 1, MAX_WEIGHT))
   const given = quotas === undefined ? undefined : readRecord(complaints, 'quotas', quotas, QUOTA_NAMES)
   for (const quota of QUOTA_NAMES) {
-    const value = given?.[quota]
-    if (value === undefined) continue
-    const read = value === null ? null : readInteger(complaints, `quotas.${quota}`, value, 1, QUOTAS[quota])
-    if (read !== undefined) understood.quotas[quota] = read
+    setGiven(understood.quotas, quota, given?.[quota], (value) =>
+      value === null ? null : readInteger(complaints, `quotas.${quota}`, value, 1, QUOTAS[quota]),
+    )
   }
   return understood
 }
