@@ -1,10 +1,8 @@
 import type { Instant } from '../runtime/clock.ts'
+import { MINUTE_MS, SECOND_MS } from '../schedule/duration.ts'
 import type { Facts } from './explain-facts.sql.ts'
 import { type InForce, readTimesOf } from './explain-timeline.ts'
 import type { Range } from './filter.ts'
-
-const SECOND_MS = 1_000
-const MINUTE_MS = 60_000
 
 /**
  * What a person means by an instant: 09:00 is the minute that begins then, 09:00:30 the second, and only what has

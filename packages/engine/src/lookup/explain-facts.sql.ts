@@ -1,6 +1,7 @@
 import { SUBJECT } from '../audit/record-change.sql.ts'
 import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { DAY_MS } from '../schedule/duration.ts'
 import { type Columns, column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -216,7 +217,6 @@ export interface FactsRequest {
   created: Instant
 }
 
-const DAY_MS = 86_400_000
 /** Whoever decides a nominal time does so after it, by its own clock. */
 const SLACK_MS = 1_000
 

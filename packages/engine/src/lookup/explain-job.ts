@@ -2,7 +2,7 @@ import type { Calendar } from '../job/definition.ts'
 import { createdAtOf, isJobId, shardOfJob } from '../job/ids.ts'
 import { Breather } from '../runtime/breather.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
-import { DAY_MS } from '../schedule/duration.ts'
+import { DAY_MS, MINUTE_MS } from '../schedule/duration.ts'
 import { END_OF_TIME } from '../schedule/schedule.ts'
 import { limitOf, type Page, type PageRequest, readCursor, TIMESTAMP, writeCursor } from '../store/page.ts'
 import { firstNominal, meantBy, nominalTimes } from './explain-at.ts'
@@ -29,8 +29,6 @@ export async function explainAt(request: ExplainRequest, jobId: string, at: Inst
   const known = await readKnown(request, jobId, meantBy(at))
   return known && explainKnown(request, jobId, known, at)
 }
-
-const MINUTE_MS = 60_000
 
 /** The same for now: of a job that runs once, its run that is alive, or else its time to come or its last run; else this minute. */
 export async function explainNow(request: ExplainRequest, jobId: string): Promise<Explanation | null> {

@@ -1,10 +1,10 @@
 import type { Breather } from '../runtime/breather.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { MINUTE_MS } from '../schedule/duration.ts'
 import type { Schedule } from '../schedule/schedule.ts'
 import type { Origins, Shares } from './forecast-origins.sql.ts'
 import type { GroupedTimers, TimerGroup } from './forecast-timers.sql.ts'
 
-export const MINUTE_MS = 60_000
 /** Different schedules that are counted out. The others are as the smallest of these. */
 const MAX_SCHEDULES = 5_000
 /** Questions to the calendar for one forecast, some microseconds each. */

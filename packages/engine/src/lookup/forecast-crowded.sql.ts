@@ -1,4 +1,5 @@
 import type { Instant } from '../runtime/clock.ts'
+import { SECOND_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -6,7 +7,6 @@ import { statement } from '../store/statement.ts'
 export const CROWDED = 1_000
 /** Looked into: a job's shard is chance, so some tell what all hold, and the question stays as cheap with 64 as with 8. */
 const LOOKED_INTO = 8
-const SECOND_MS = 1_000
 
 /** By `timers_by_due`; whoever has seen enough stops. */
 const COUNT = statement(

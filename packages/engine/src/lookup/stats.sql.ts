@@ -1,6 +1,7 @@
 import { DEFAULT_TENANT } from '../job/definition.ts'
 import { nameOf, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { DAY_MS, HOUR_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
@@ -10,8 +11,6 @@ const MAX_ATTEMPTS = 100_000
 const MAX_DEAD_LETTERS = 10_000
 const MAX_TIMERS = 20_000
 const MAX_QUEUES = 100
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
 
 /** By `runs_by_tenant`, which the planner takes only for a literal; `default` is not in it. */
 const runsText = (ofRuns: string): string =>

@@ -1,11 +1,10 @@
 import type { Instant } from '../runtime/clock.ts'
 import { CronTimes } from './cron-times.ts'
+import { SECOND_MS } from './duration.ts'
 import type { ExcludedTimes } from './excluded-times.ts'
 import type { Closed } from './excluding-schedule.ts'
 import { EVERY_SECOND } from './wall-times.ts'
 import type { Zone } from './zone.ts'
-
-const SECOND_MS = 1_000
 
 /** Half-open. */
 export interface InstantRange {

@@ -1,12 +1,11 @@
 import type { DstPolicy } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { CronPattern } from './cron-pattern.ts'
+import { SECOND_MS } from './duration.ts'
 import type { ExcludedTimes } from './excluded-times.ts'
 import { countFireTimes, END_OF_TIME, type Schedule } from './schedule.ts'
 import { openTimes, WallTimes } from './wall-times.ts'
 import { type LocalTime, MAX_OFFSET_MS, type Stretch, type Zone } from './zone.ts'
-
-const SECOND_MS = 1_000
 
 export type FullDstPolicy = Required<DstPolicy>
 

@@ -6,9 +6,9 @@ import { notUnderstood, shown } from './not-understood.ts'
  */
 export type Duration = { kind: 'clock'; ms: number } | { kind: 'date'; months: number; days: number; ms: number }
 
-const SECOND_MS = 1_000
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
+export const SECOND_MS = 1_000
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 /** Nothing in Belfry lies further away than 100 years. */
 export const MAX_DURATION_MS = 36_525 * DAY_MS

@@ -1,12 +1,11 @@
 import { firstFrom, lastUntil } from './bits.ts'
 import { type CalendarDay, dateOf, daysInMonth } from './calendar-day.ts'
 import { CronPattern } from './cron-pattern.ts'
-import { DAY_MS } from './duration.ts'
+import { DAY_MS, SECOND_MS } from './duration.ts'
 import type { ExcludedTimes } from './excluded-times.ts'
 import { firstTimeOfDay, lastTimeOfDay } from './time-of-day.ts'
 import type { LocalTime } from './zone.ts'
 
-const SECOND_MS = 1_000
 const LAST_SECOND = 86_399
 const MAX_REMEMBERED = 256
 

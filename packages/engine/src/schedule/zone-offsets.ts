@@ -1,7 +1,7 @@
 import type { Instant } from '../runtime/clock.ts'
+import { SECOND_MS } from './duration.ts'
 import { notUnderstood } from './not-understood.ts'
 
-const SECOND_MS = 1_000
 const PARTS = /^(\d+), (\d+):(\d+):(\d+)$/
 
 /** Day and time of day say all about an offset, and are the cheapest to ask for. */

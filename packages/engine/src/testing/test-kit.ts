@@ -4,6 +4,7 @@ import type { ActiveRun } from '../executors/handlers/active-run.ts'
 import { Library } from '../library.ts'
 import type { Instant, ManualClock } from '../runtime/clock.ts'
 import { systemRandom } from '../runtime/random.ts'
+import { DAY_MS } from '../schedule/duration.ts'
 import { Tenant } from '../tenant.ts'
 import { TenantScope } from '../tenant-scope.ts'
 import { nextDueInstant } from './next-due.sql.ts'
@@ -29,7 +30,6 @@ export interface SettleOptions {
 }
 
 const DEFAULTS = { shards: 4, start: Date.UTC(2026, 0, 1), leaseMs: 30_000, cancelGraceMs: 10_000 }
-const DAY_MS = 86_400_000
 const MAX_ROUNDS = 1_000
 const MAX_STOPS = 10_000
 const MAX_READS = 1_000

@@ -1,8 +1,7 @@
-import { formatDuration } from '../duration.ts'
+import { formatDuration, HOUR_MS } from '../duration.ts'
 import { ANY_DAY, type CronDays, cronDays } from './cron-days.ts'
 import { type CronTime, stepField, windowTimes } from './cron-times.ts'
 import { CLOCK_MS } from './read-amount.ts'
-import { HOUR_MS } from './read-time-of-day.ts'
 import { expressions, type Meaning, type Recurrence } from './recurrence.ts'
 
 const NOON_MS = 12 * HOUR_MS

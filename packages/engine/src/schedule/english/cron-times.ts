@@ -1,14 +1,10 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../duration.ts'
 /** The first three fields of an expression. */
 export interface CronTime {
   second: string
   minute: string
   hour: string
 }
-
-const SECOND_MS = 1_000
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 /**
  * Times of day as few expressions: 9:00 and 17:30 need two, since an expression fires at each of its minutes in each of its

@@ -1,3 +1,4 @@
+import { HOUR_MS, MINUTE_MS } from '../duration.ts'
 import type { Clauses, Frequency } from './clauses.ts'
 import { CLOCK_MS, complainAboutUnit, isAmount, MONTHS_OF, readAmount, readCount } from './read-amount.ts'
 import { isMonthDay, readMonths, readWeekdays } from './read-days.ts'
@@ -6,8 +7,6 @@ import { ADVERBS, MONTHS, ORDINALS, PARTS_OF_DAY, UNITS, type Unit, WEEKDAYS } f
 import type { Words } from './words.ts'
 
 const EXPECTED = 'a unit such as "15 minutes" or "day", or a weekday or month'
-const MINUTE_MS = 60_000
-const HOUR_MS = 3_600_000
 /** A century. */
 const MAX_DAYS = 36_525
 const MAX_MONTHS = 1_200

@@ -1,9 +1,8 @@
+import { HOUR_MS, MINUTE_MS } from '../duration.ts'
 import type { Token } from './tokens.ts'
 import { NUMBERS, PARTS_OF_DAY, type PartOfDay } from './vocabulary.ts'
 import type { Words } from './words.ts'
 
-const MINUTE_MS = 60_000
-export const HOUR_MS = 3_600_000
 const NOON_MS = 12 * HOUR_MS
 
 export interface TimeOfDay {

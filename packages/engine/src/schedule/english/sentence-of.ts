@@ -1,12 +1,11 @@
 import type { CronSpec, Exclusion, IntervalSpec, ScheduleSpec } from '../../job/definition.ts'
 import type { Instant } from '../../runtime/clock.ts'
-import { parseDuration } from '../duration.ts'
+import { DAY_MS, parseDuration } from '../duration.ts'
 import { zoneOf } from '../zone.ts'
 import { type DayFields, dayPhrase, isEveryWeekday } from './day-phrase.ts'
 import { clockText, counted, listed, monthName, weekdayName } from './english-list.ts'
 import { type TimePhrase, timePhrase } from './time-phrase.ts'
 
-const DAY_MS = 86_400_000
 /** More are counted, not named: a sentence is for reading. */
 const MAX_NAMED = 5
 
