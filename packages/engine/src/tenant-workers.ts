@@ -9,17 +9,6 @@ import type { Page } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
 import { deleteWorker, putWorker, type WorkerFields, type WorkerKey } from './tenants/worker-rows.sql.ts'
 
-export interface LeaseOutcome {
-  token: string
-  outcome: 'ok' | 'lease_lost' | 'unknown_token'
-  note?: string
-}
-
-export interface HeartbeatOutcome extends Omit<LeaseOutcome, 'outcome'> {
-  outcome: LeaseOutcome['outcome'] | 'cancel_requested'
-  leaseUntil?: Date
-}
-
 type LeaseRequest = Omit<LeaseCall, 'prefetch' | 'begins'> &
   Partial<Pick<LeaseCall, 'prefetch' | 'begins'>> & { workerId: string }
 
@@ -36,14 +25,14 @@ export class TenantWorkers extends OfScope<TenantScope> {
     return this.#remote.lease(this.#caller(workerId), { queueId, queue }, { ...call, prefetch, begins }, gone)
   }
 
-  heartbeat(
-    workerId: string,
-    items: readonly HeartbeatItem[],
-  ): Promise<{ leases: HeartbeatOutcome[]; draining?: true }> {
+  heartbeat(workerId: string, items: readonly HeartbeatItem[]): ReturnType<RemoteWorkers['heartbeat']> {
     return this.#remote.heartbeat(this.#caller(workerId), items)
   }
 
-  complete(workerId: string, items: readonly ({ token: string } & Completion)[]): Promise<LeaseOutcome[]> {
+  complete(
+    workerId: string,
+    items: readonly ({ token: string } & Completion)[],
+  ): ReturnType<RemoteWorkers['complete']> {
     return this.#remote.complete(
       this.#caller(workerId),
       items.map(({ token, ...said }) => ({ token, said })),
@@ -51,7 +40,10 @@ export class TenantWorkers extends OfScope<TenantScope> {
   }
 
   /** Gives runs back; `failures` does not rise. */
-  release(workerId: string, leases: readonly { token: string; begun?: false }[]): Promise<LeaseOutcome[]> {
+  release(
+    workerId: string,
+    leases: readonly { token: string; begun?: false }[],
+  ): ReturnType<RemoteWorkers['complete']> {
     return this.#remote.complete(
       this.#caller(workerId),
       leases.map(({ token, ...began }) => ({ token, said: { status: 'released', ...began } })),

@@ -7,18 +7,15 @@ import type { Schedule } from '../schedule/schedule.ts'
 const TOO_FAR = 'there are no further times within 100 years'
 const TOO_DEAR = 'these are not all: finding further times takes too long'
 
-interface PreviewTimes {
-  times: FireTimeText[]
-  /** Why there are fewer than asked for, unless the schedule is over. */
-  note: string | null
-}
-
-/** The times of a schedule after an instant. Whatever the schedule, others have their turn meanwhile. */
+/**
+ * The times of a schedule after an instant; the note says why there are fewer than asked for, unless the schedule is over. Whatever
+ * the schedule, others have their turn meanwhile.
+ */
 export async function previewTimes(
   clock: Clock,
   { spec, schedule }: { spec: ResolvedSpec; schedule: Schedule },
   { after, until, count }: { after: Instant; until: Instant; count: number },
-): Promise<PreviewTimes> {
+): Promise<{ times: FireTimeText[]; note: string | null }> {
   const times: FireTimeText[] = []
   const breather = new Breather(clock)
   let at = schedule.next(after)

@@ -155,12 +155,9 @@ export async function sawWorkers(
   return rows.map(([tenantId, id, isDraining]) => ({ tenantId, id, isDraining }))
 }
 
-interface Seen {
-  tenantId: number
-  id: string
+interface Seen extends Pick<Sighting, 'tenantId' | 'id' | 'isNew'> {
   queues: Set<string>
   inFlight: number
-  isNew: boolean
 }
 
 /** One statement can write a row once; of several sightings the last word on what is in flight counts. */
