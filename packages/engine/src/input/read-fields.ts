@@ -65,11 +65,13 @@ export function readText(complaints: Complaints, path: string, value: unknown, m
   return isStorable(value) ? value : complaints.add(path, unstorable(value))
 }
 
-const WORD = /^[A-Za-z0-9._-]{1,128}$/
+/** The name of a queue, a tenant, a calendar or a secret. */
+export const WORD = /^[A-Za-z0-9._-]{1,128}$/
 
-/** The name of a queue or a tenant. */
+export const isWord = (value: unknown): value is string => typeof value === 'string' && WORD.test(value)
+
 export function readWord(complaints: Complaints, path: string, value: unknown): string | undefined {
-  if (typeof value === 'string' && WORD.test(value)) return value
+  if (isWord(value)) return value
   if (typeof value !== 'string') return complaints.add(path, `must be a text, not ${shown(value)}`)
   if (value === '') return complaints.add(path, 'must not be empty')
   if (value.length > 128) return complaints.add(path, `must have at most 128 characters, not ${value.length}`)

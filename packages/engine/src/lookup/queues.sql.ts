@@ -1,5 +1,6 @@
 import { type LimitsView, limitsView, NO_LIMITS } from '../concurrency/shared-limit-fields.ts'
 import { readQueueLimits } from '../concurrency/shared-limits.sql.ts'
+import { WORD } from '../input/read-fields.ts'
 import { DEFAULT_TENANT } from '../job/definition.ts'
 import { nameOf, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
@@ -76,7 +77,6 @@ export interface QueueView extends LimitsView {
 /** Runs that are counted: of all queues at once, and for one queue. */
 const COUNTED_FOR_LIST = 10_000
 const COUNTED_FOR_ONE = 100_000
-const NAME = /^[A-Za-z0-9._-]{1,128}$/
 
 interface Readers {
   /** As the tenant reads. */
@@ -90,7 +90,7 @@ export async function listQueues(
   { tenantId, now, ...request }: PageRequest & { tenantId: number; now: Instant },
 ): Promise<Page<QueueView>> {
   const limit = limitOf(request)
-  const [after] = readCursor(request, [NAME]) ?? ['']
+  const [after] = readCursor(request, [WORD]) ?? ['']
   const queues = await readQueues(readers.db, [tenantId, after, null, limit + 1])
   const items = await withDepth(readers, queues, { tenantId, now, counted: COUNTED_FOR_LIST })
   return pageOf(items, limit, ({ name }) => [name])
@@ -108,7 +108,7 @@ export async function getQueue(
 
 /** Null: there is no such queue. */
 export async function findQueue(db: Queryable, tenantId: number, name: string): Promise<Queue | null> {
-  return NAME.test(name) ? ((await readQueues(db, [tenantId, '', name, 1]))[0] ?? null) : null
+  return WORD.test(name) ? ((await readQueues(db, [tenantId, '', name, 1]))[0] ?? null) : null
 }
 
 const readQueues = async (db: Queryable, values: readonly unknown[]): Promise<Queue[]> =>

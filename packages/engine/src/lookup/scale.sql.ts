@@ -1,3 +1,4 @@
+import { WORD } from '../input/read-fields.ts'
 import { KEYED, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -11,7 +12,6 @@ const MAX_COUNTED = 100_001
 const LATELY_MS = 300_000
 /** Over which time arrivals are counted, if there are not too many for it. */
 const ARRIVALS_MS = 60_000
-const QUEUE_NAME = /^[A-Za-z0-9._-]{1,128}$/
 
 /**
  * What waits stands in the index of ready runs, what is performed in the one of leases. The latest attempts of
@@ -75,7 +75,7 @@ type Row = [
 /** Null: there is no such queue. A paused one needs workers only for what is being performed. */
 export async function readScale(db: Queryable, request: ScaleRequest): Promise<ScaleView | null> {
   const { tenantId, queue, now, targetLagMs, perWorker } = request
-  if (!QUEUE_NAME.test(queue)) return null
+  if (!WORD.test(queue)) return null
   const [row] = await db.query<Row>(SCALE, [tenantId, queue, now - LATELY_MS, now])
   if (row === undefined) return null
   const [isPaused, backlog, running, service, arrived, since] = row

@@ -1,10 +1,9 @@
+import { WORD } from '../input/read-fields.ts'
 import type { Queryable } from '../store/database.ts'
 import { limitOf, type Page, type PageRequest, pageOf, readCursor } from '../store/page.ts'
 import type { CalendarDay } from './calendar-day.ts'
 import { type CalendarSummary, listCalendars, readCalendar } from './calendar-rows.sql.ts'
 import { WEEKDAYS, type Weekday } from './understand-calendar.ts'
-
-const NAME = /^[A-Za-z0-9._-]{1,128}$/
 
 export interface CalendarListItem {
   name: string
@@ -27,14 +26,14 @@ export async function pageOfCalendars(
   request: PageRequest,
 ): Promise<Page<CalendarListItem>> {
   const limit = limitOf(request)
-  const [after = ''] = readCursor(request, [NAME]) ?? []
+  const [after = ''] = readCursor(request, [WORD]) ?? []
   const found = await listCalendars(db, tenantId, after, limit + 1)
   return pageOf(found.map(itemOf), limit, ({ name }) => [name])
 }
 
 /** Null: there is none. */
 export async function viewOfCalendar(db: Queryable, tenantId: number, name: string): Promise<CalendarView | null> {
-  const found = NAME.test(name) ? await readCalendar(db, tenantId, name) : null
+  const found = WORD.test(name) ? await readCalendar(db, tenantId, name) : null
   return found && { ...itemOf({ ...found, dayCount: found.days.length }), days: found.days }
 }
 

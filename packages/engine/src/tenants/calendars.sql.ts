@@ -1,6 +1,6 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
-import { Complaints, readWord } from '../input/read-fields.ts'
+import { Complaints, isWord, readWord } from '../input/read-fields.ts'
 import type { Calendar } from '../job/definition.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { setLast } from '../runtime/maps.ts'
@@ -114,7 +114,7 @@ export class Calendars {
 
   /** Only one that no active or paused job names. */
   async delete(tenantId: number, name: string, by: string): Promise<boolean> {
-    if (readWord(new Complaints(), 'name', name) === undefined) return false
+    if (!isWord(name)) return false
     return this.#deps.db.transaction(async (tx) => {
       const before = await lockCalendar(tx, tenantId, name)
       if (before === null) return false

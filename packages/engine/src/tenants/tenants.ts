@@ -1,6 +1,6 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError, refusal } from '../errors.ts'
-import { Complaints, readWord } from '../input/read-fields.ts'
+import { isWord } from '../input/read-fields.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { pause } from '../runtime/pause.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'
@@ -88,7 +88,7 @@ export class Tenants {
 
   /** Null: there is none of that name. At most a second old. */
   async byName(name: string): Promise<TenantView | null> {
-    if (readWord(new Complaints(), 'name', name) === undefined) return null
+    if (!isWord(name)) return null
     return this.#named.get(name, () => readTenantNamed(this.#deps.db, name))
   }
 

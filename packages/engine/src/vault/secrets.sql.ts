@@ -1,6 +1,6 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError } from '../errors.ts'
-import { Complaints, readText, readWord } from '../input/read-fields.ts'
+import { Complaints, isWord, readText, readWord } from '../input/read-fields.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'
 import { bytesOf } from '../store/bytes.ts'
@@ -71,7 +71,7 @@ export class Secrets {
 
   /** False: there was none. */
   async delete(tenantId: number, name: string, by: string): Promise<boolean> {
-    if (readWord(new Complaints(), 'name', name) === undefined) return false
+    if (!isWord(name)) return false
     const deleted = await this.#deps.db.transaction(async (tx) => {
       if ((await tx.execute(DELETE, [tenantId, name])) === 0) return false
       const at = this.#deps.clock.now()
@@ -93,7 +93,7 @@ export class Secrets {
   }
 
   async #read(tenantId: number, name: string): Promise<string | null> {
-    if (readWord(new Complaints(), 'name', name) === undefined) return null
+    if (!isWord(name)) return null
     const { db, vault } = this.#deps
     const context = contextOf(tenantId, name)
     return this.#remembered.get(context, async () => {
