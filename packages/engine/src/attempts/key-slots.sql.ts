@@ -1,4 +1,4 @@
-import type { Rate } from '../concurrency/gcra.ts'
+import type { HeldKey } from '../concurrency/admission.ts'
 import { type KeyRef, refArrays } from '../concurrency/key-ref.ts'
 import { limitsOf } from '../concurrency/shared-limits.sql.ts'
 import { ATTEMPT_REASON, LIMIT_KIND, OUTCOME, RUN_STATE } from '../job/states.ts'
@@ -90,12 +90,7 @@ const COSTS = statement(
    left join lateral (select s.definition from belfry.specs s where s.shard = u.shard and s.job_id = u.job_id limit 1) s on true`,
 )
 
-export interface LockedKey extends KeyRef {
-  maxRunning: number | null
-  rate: Rate | null
-  rateAt: number
-  onLimit: number
-  isPaused: boolean
+export interface LockedKey extends KeyRef, Omit<HeldKey, keyof CountedKey> {
   usedAt: Instant
 }
 
@@ -110,12 +105,7 @@ export async function lockKeys(tx: Queryable, keys: readonly KeyRef[]): Promise<
   })
 }
 
-export interface CountedKey {
-  leased: number
-  asked: number
-  oldestLimited: Instant | null
-  oldest: Instant | null
-}
+export type CountedKey = Pick<HeldKey, 'leased' | 'asked' | 'oldestLimited' | 'oldest'>
 
 /** In the order of the keys. */
 export async function countKeys(tx: Queryable, keys: readonly LockedKey[]): Promise<CountedKey[]> {

@@ -1,7 +1,7 @@
 import type { WaitsFor } from '../dependencies/waits-for.sql.ts'
-import type { Cause, FailureClass, SkipReason } from '../job/states.ts'
+import type { FailureClass, SkipReason } from '../job/states.ts'
 import type { WhyNot } from '../schedule/why-not.ts'
-import type { AttemptView, RunStatus } from './run-view.ts'
+import type { AttemptView, RunSummary } from './run-view.ts'
 
 export type Verdict = 'ran' | 'running' | 'waiting' | 'skipped' | 'will_run' | 'never' | 'unknown'
 
@@ -28,20 +28,12 @@ export interface Doer {
   reason: string | null
 }
 
-export interface ExplainedRun {
-  id: string
-  status: RunStatus
-  cause: Cause | null
-  /** When its latest attempt might start. */
-  dueAt: Date
-  attempt: number
-  failures: number
+export interface ExplainedRun
+  extends Pick<RunSummary, 'id' | 'status' | 'cause' | 'dueAt' | 'attempt' | 'failures'>,
+    Pick<RunSummary, 'finishedAt' | 'failureClass' | 'error'> {
   /** How long after its nominal time the first attempt began; null: none has. */
   latenessMs: number | null
   startedAt: Date | null
-  finishedAt: Date | null
-  failureClass: FailureClass | null
-  error: string | null
   attempts: Omit<AttemptView, 'response'>[]
 }
 

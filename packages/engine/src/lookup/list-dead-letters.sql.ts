@@ -1,5 +1,5 @@
 import { parseRunId, runIdOf, shardOfJob } from '../job/ids.ts'
-import { type Cause, FAILURE_CLASS, type FailureClass } from '../job/states.ts'
+import { FAILURE_CLASS, type FailureClass } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
@@ -17,7 +17,7 @@ import {
 } from '../store/page.ts'
 import { statement } from '../store/statement.ts'
 import { readRange, readTextFilter, type When } from './filter.ts'
-import { causeOf, FAILURE_CLASSES, failureClassOf } from './run-view.ts'
+import { causeOf, FAILURE_CLASSES, failureClassOf, type RunSummary } from './run-view.ts'
 
 /** Of the row `d`, a dead letter of the tenant `$1`. */
 const DEAD = columns({
@@ -67,21 +67,12 @@ const GET = statement(
    where d.shard = $2 and d.job_id = $3 and d.nominal_at = to_timestamp($4::float8 / 1000) and d.tenant_id = $1`,
 )
 
-export interface DeadLetterView {
+type OfRun = 'jobId' | 'tenant' | 'queue' | 'nominalAt' | 'dueAt' | 'attempt' | 'failures' | 'cause' | 'jobVersion'
+
+export interface DeadLetterView extends Pick<RunSummary, OfRun | 'failureClass' | 'error'> {
   runId: string
-  jobId: string
-  tenant: string
-  queue: string
-  nominalAt: Date
-  dueAt: Date
   diedAt: Date
-  attempt: number
-  failures: number
   priority: number
-  cause: Cause | null
-  jobVersion: number
-  failureClass: FailureClass | null
-  error: string | null
 }
 
 export interface ListDeadLetters extends PageRequest {

@@ -4,6 +4,7 @@ import { WORD } from '../input/read-fields.ts'
 import { DEFAULT_TENANT } from '../job/definition.ts'
 import { nameOf, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { QUEUE_COLUMNS } from '../shards/queue-rows.sql.ts'
 import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { limitOf, type Page, type PageRequest, pageOf, readCursor } from '../store/page.ts'
@@ -12,17 +13,10 @@ import { dateOf } from './run-view.ts'
 import type { RunCounts } from './stats.sql.ts'
 
 const QUEUE = columns({
-  id: column<number>('q.id'),
   name: column<string>('q.name'),
-  kind: column<number | null>('q.kind'),
   shared: column<boolean>('q.shared'),
   createdAt: column<Instant>('q.created_at'),
-  pausedAt: column<Instant | null>('q.paused_at'),
-  pauseReason: column<string | null>('q.pause_reason'),
-  pausedBy: column<string | null>('q.paused_by'),
-  maxDepth: column<number | null>('q.max_depth'),
-  maxAgeMs: column<number | null>('q.max_age_ms::float8'),
-  jitterMs: column<number | null>('q.jitter_ms'),
+  ...QUEUE_COLUMNS,
 })
 type Queue = Read<typeof QUEUE>
 

@@ -6,7 +6,7 @@ import { CLOCK } from '../store/database-clock.ts'
 import { statement } from '../store/statement.ts'
 import { timerKey } from '../timers/timer.ts'
 import { type LeaseTerms, limitedAmong, queuesOfLeased } from './lease-terms.ts'
-import { idsOf, type Promoted } from './promote-recurring.sql.ts'
+import { idsOf, type Promoted, type RecurringPromotion } from './promote-recurring.sql.ts'
 
 /** A one-off has no next time: its timer goes and its run comes, in one statement. Leased ones come with their spec. */
 const PROMOTE = statement(
@@ -38,15 +38,7 @@ const PROMOTE = statement(
    where (g.job_id in (select b.job_id from born b)) is true`,
 )
 
-export interface OneOffPromotion {
-  shard: number
-  jobId: string
-  version: number
-  turn: number
-  /** Born leased to an executor of this node. */
-  leased: boolean
-  queueId: number
-}
+export type OneOffPromotion = Omit<RecurringPromotion, 'nextNominalAt' | 'nextDueAt' | 'wanted'>
 
 const NONE: ReadonlySet<string> = new Set()
 

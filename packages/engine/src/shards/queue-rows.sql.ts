@@ -3,7 +3,8 @@ import { column, columns, type Read, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-const QUEUE = columns({
+/** Of the row `q`. */
+export const QUEUE_COLUMNS = {
   id: column<number>('q.id'),
   kind: column<number | null>('q.kind'),
   pausedAt: column<Instant | null>('q.paused_at'),
@@ -14,7 +15,8 @@ const QUEUE = columns({
   maxAgeMs: column<number | null>('q.max_age_ms::float8'),
   /** What recurring jobs are spread over that say nothing themselves. */
   jitterMs: column<number | null>('q.jitter_ms'),
-})
+}
+const QUEUE = columns(QUEUE_COLUMNS)
 export type QueueRow = Read<typeof QUEUE>
 
 const LOCK = statement(

@@ -43,14 +43,7 @@ const QUOTAS: Readonly<Record<keyof TenantQuotas, number>> = {
 const QUOTA_NAMES = Object.keys(QUOTAS) as (keyof TenantQuotas)[]
 const PATCH_FIELDS = ['tier', 'weight', 'quotas']
 
-export const NO_QUOTAS: TenantQuotas = {
-  activeJobs: null,
-  createsPerSecond: null,
-  requestsPerSecond: null,
-  payloadBytes: null,
-  waitingRuns: null,
-  waitingSeconds: null,
-}
+export const NO_QUOTAS = Object.fromEntries(QUOTA_NAMES.map((name) => [name, null])) as Record<keyof TenantQuotas, null>
 
 export interface UnderstoodTenant {
   tier?: string
