@@ -1,6 +1,7 @@
 import { DEFAULT_TENANT } from '../job/definition.ts'
 import { QUEUE_KIND } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { remembered } from '../runtime/maps.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { DUE, type GroupedTimers, MINUTE, type TimerGroup } from './forecast-timers.sql.ts'
@@ -75,18 +76,16 @@ function sharesOf(rows: readonly Row[]): (group: TimerGroup) => Shares {
     const own = counts.get(key) ?? new Map<string, number>()
     counts.set(key, own.set(origin, (own.get(origin) ?? 0) + count))
   }
-  const originOf = remembered((text) => (URL.canParse(text) ? new URL(text).origin : text))
+  const origins = new Map<string, string>()
   for (const [scheduleId, minute, queue, text, count] of rows) {
-    const origin = originOf(text ?? '')
+    const origin = remembered(origins, text ?? '', () => originOf(text ?? ''))
     add(exact, `${scheduleId ?? minute} ${queue}`, origin, count)
     add(usual, queue ?? '', origin, count)
   }
-  const sharesIn = remembered((key: string) => largest(exact.get(key) ?? new Map()))
-  const usualIn = remembered((queue: string) => largest(usual.get(queue) ?? new Map()))
+  const shares = new Map<ReadonlyMap<string, number>, Shares>()
   return ({ scheduleId, minute, queue, isHttp }) => {
-    if (!isHttp) return []
-    const own = sharesIn(`${scheduleId ?? minute} ${queue}`)
-    return own.length > 0 ? own : usualIn(queue)
+    const counts = isHttp ? (exact.get(`${scheduleId ?? minute} ${queue}`) ?? usual.get(queue)) : undefined
+    return counts === undefined ? [] : remembered(shares, counts, () => largest(counts))
   }
 }
 
@@ -96,10 +95,4 @@ function largest(counts: ReadonlyMap<string, number>): Shares {
   return kept.map(([origin, count]) => [origin, count / sum] as const)
 }
 
-function remembered<Value>(make: (key: string) => Value): (key: string) => Value {
-  const known = new Map<string, Value>()
-  return (key) => {
-    if (!known.has(key)) known.set(key, make(key))
-    return known.get(key) as Value
-  }
-}
+const originOf = (text: string): string => (URL.canParse(text) ? new URL(text).origin : text)

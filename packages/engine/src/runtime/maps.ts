@@ -17,3 +17,16 @@ export function setLast<Key, Value>(map: Map<Key, Value>, key: Key, value: Value
   const [first] = map.size > most ? map.keys() : []
   if (first !== undefined) map.delete(first)
 }
+
+/** What is known of the key, or else what is made of it and known from then on. */
+export function remembered<Key, Value>(
+  known: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
+  key: Key,
+  make: () => Value,
+): Value {
+  let value = known.get(key)
+  if (value !== undefined) return value
+  value = make()
+  known.set(key, value)
+  return value
+}

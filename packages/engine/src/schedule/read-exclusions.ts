@@ -1,4 +1,5 @@
 import type { Exclusion, ResolvedExclusion } from '../job/definition.ts'
+import { remembered } from '../runtime/maps.ts'
 import { type CalendarDay, parseDay } from './calendar-day.ts'
 import type { InstantRange } from './closed-instants.ts'
 import { CronPattern } from './cron-pattern.ts'
@@ -23,12 +24,7 @@ const knownDays = new WeakMap<readonly string[], readonly DayRange[]>()
 /** Everything that a schedule leaves out. Throws for days that do not exist, and for ranges that run backwards. */
 export function readExclusions(exclude: Exclusions | undefined): Excluded {
   if (exclude === undefined || exclude.length === 0) return NOTHING
-  let known = knownLists.get(exclude)
-  if (known === undefined) {
-    known = readList(exclude)
-    knownLists.set(exclude, known)
-  }
-  return known
+  return remembered(knownLists, exclude, () => readList(exclude))
 }
 
 function readList(exclude: Exclusions): Excluded {
@@ -48,14 +44,8 @@ function readList(exclude: Exclusions): Excluded {
   return { days: new ExcludedDays(ranges, weekend), patterns, instants }
 }
 
-function daysOf(days: readonly string[]): readonly DayRange[] {
-  let ranges = knownDays.get(days)
-  if (ranges === undefined) {
-    ranges = mergedRanges(days.map((text) => oneDay(parseDay(text))))
-    knownDays.set(days, ranges)
-  }
-  return ranges
-}
+const daysOf = (days: readonly string[]): readonly DayRange[] =>
+  remembered(knownDays, days, () => mergedRanges(days.map((text) => oneDay(parseDay(text)))))
 
 /** An expression of five fields leaves out whole minutes, one of six seconds. */
 function excludedPattern(cron: string): CronPattern {

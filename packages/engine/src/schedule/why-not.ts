@@ -1,5 +1,6 @@
 import type { ResolvedExclusion, ResolvedSpec } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { remembered } from '../runtime/maps.ts'
 import { businessDays, compileSchedule } from './compile-schedule.ts'
 import { isoOf } from './local-time.ts'
 import { readExclusions } from './read-exclusions.ts'
@@ -54,14 +55,8 @@ function byExclusion(spec: ResolvedSpec, at: Instant, zone: Zone): WhyNot | null
 /** What a list holds is read once, so that calendars are not read for each time that is asked about. */
 const lists = new WeakMap<ResolvedExclusion, readonly ResolvedExclusion[]>()
 
-function aloneOf(exclusion: ResolvedExclusion): readonly ResolvedExclusion[] {
-  let list = lists.get(exclusion)
-  if (list === undefined) {
-    list = [exclusion]
-    lists.set(exclusion, list)
-  }
-  return list
-}
+const aloneOf = (exclusion: ResolvedExclusion): readonly ResolvedExclusion[] =>
+  remembered(lists, exclusion, () => [exclusion])
 
 function whatIsLeftOut(exclusion: ResolvedExclusion | undefined, local: LocalTime): string {
   const moment = `${clockText(local)} on ${dayText(local)}`

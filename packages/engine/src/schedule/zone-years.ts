@@ -1,4 +1,5 @@
 import type { Instant } from '../runtime/clock.ts'
+import { remembered } from '../runtime/maps.ts'
 import { dateOf, dayOf, daysInMonth, weekdayOf } from './calendar-day.ts'
 import { DAY_MS } from './duration.ts'
 import { BEGIN_OF_TIME, END_OF_TIME } from './schedule.ts'
@@ -65,13 +66,11 @@ export class ZoneYears {
 
   #byRule(year: number): readonly Stretch[] {
     const kind = kindOf(year)
-    let model = this.#models.get(kind)
-    if (model === undefined) {
+    const model = remembered(this.#models, kind, () => {
       let alike = FIRST_OF_RULE
       while (kindOf(alike) !== kind) alike++
-      model = { begin: beginOf(alike), stretches: this.#look(alike) }
-      this.#models.set(kind, model)
-    }
+      return { begin: beginOf(alike), stretches: this.#look(alike) }
+    })
     const shift = beginOf(year) - model.begin
     return model.stretches.map((one) => ({ ...one, from: one.from + shift, until: one.until + shift }))
   }
