@@ -46,3 +46,10 @@ export class OfScope<Whose extends Scope> {
     this.scope = scope
   }
 }
+
+/** A part of the library. */
+export class OfLibrary extends OfScope<LibraryScope> {
+  constructor(engine: Engine) {
+    super(new LibraryScope(engine))
+  }
+}

@@ -1,11 +1,10 @@
+import { DEFAULT_TENANT } from '../job/definition.ts'
 import { CAUSE, RUN_STATE } from '../job/states.ts'
 import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
-
-const DEFAULT_TENANT_ID = 1
 
 /**
  * A tenant may be deleted while a node still knows it: the insert itself looks, once per statement, which tenants of the batch
@@ -199,7 +198,7 @@ export const putRecurring = (jobs: readonly NewRecurring[], now: Instant): PutJo
   ])
 
 function put(puts: Puts, jobs: readonly NewJob[], values: readonly unknown[]): PutJobs {
-  if (jobs.every((job) => job.tenantId === DEFAULT_TENANT_ID)) return (db) => db.execute(puts.ofDefault, values)
+  if (jobs.every((job) => job.tenantId === DEFAULT_TENANT)) return (db) => db.execute(puts.ofDefault, values)
   const ofTenants = [...values, tenantsOf(jobs)]
   return (db) => db.execute(puts.ofTenants, ofTenants)
 }

@@ -1,6 +1,7 @@
 import { recordChange } from '../audit/record-change.sql.ts'
 import { BelfryError, refusal } from '../errors.ts'
 import { isWord } from '../input/read-fields.ts'
+import { DEFAULT_TENANT } from '../job/definition.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { pause } from '../runtime/pause.ts'
 import { ShortMemory } from '../runtime/short-memory.ts'
@@ -31,8 +32,6 @@ import {
   understandTenantPatch,
 } from './understand-tenant.ts'
 
-/** There is always a tenant `default`. */
-const DEFAULT_TENANT_ID = 1
 const DEFAULT_TIER = 'standard'
 const REMEMBERED_MS = 1_000
 /** A quota need not be known everywhere at once, and is asked for with every request. */
@@ -130,7 +129,7 @@ export class Tenants {
   /** Only one that has nothing with a future and nothing in flight. Its keys and secrets go with it, its history stays. */
   async delete(id: number, by: string): Promise<void> {
     if (!isTenantId(id)) throw noSuchTenant(id)
-    if (id === DEFAULT_TENANT_ID) {
+    if (id === DEFAULT_TENANT) {
       const message = 'is the tenant "default", which cannot be deleted'
       throw refusal('invalid_argument', 'id', message, 'the tenant "default" cannot be deleted')
     }

@@ -22,7 +22,7 @@ export interface YearlyRule {
 }
 
 export function readYearlyRule({ line, value }: ContentLine): YearlyRule {
-  const rule = {
+  const read: YearlyRule = {
     interval: 1,
     count: MAX_COUNT,
     until: Number.POSITIVE_INFINITY,
@@ -40,7 +40,6 @@ export function readYearlyRule({ line, value }: ContentLine): YearlyRule {
   const frequency = parts.get('FREQ')
   if (frequency !== 'YEARLY')
     throw new ICalendarProblem(line, `RRULE with FREQ=${frequency ?? '(none)'} cannot be expanded: ${UNDERSTOOD}`)
-  const read: YearlyRule = { ...rule }
   for (const [key, text] of parts) readPart(read, key, text, line)
   return read
 }
