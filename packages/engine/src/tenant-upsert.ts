@@ -1,6 +1,7 @@
 import { BelfryError } from './errors.ts'
 import { Complaints, isRecord } from './input/read-fields.ts'
 import { knownWords } from './intake/input-of.ts'
+import { keepOrigin } from './intake/keep-origin.ts'
 import { holderOfName } from './intake/keys.sql.ts'
 import { canonicalJson } from './intake/understand-fingerprint.ts'
 import { type UnderstoodJob, understandJob } from './intake/understand-job.ts'
@@ -73,11 +74,7 @@ function differing(
   nominalAt: Instant | null,
 ): UnderstoodJob | null {
   const { tenant } = scope.caller
-  const context = {
-    now: scope.engine.clock.now(),
-    tenant,
-    ...(stored.createdBy === undefined ? {} : { createdBy: stored.createdBy }),
-  }
+  const context = { now: scope.engine.clock.now(), tenant }
   // Without a start of its own, an interval counts from when it was first said, not from when it was last repeated; and
   // words that mean more than one time go on meaning it.
   const wanted = understandJob(job, { ...context, ...saidBefore(understandJob(job, context), stored) })
@@ -85,7 +82,7 @@ function differing(
     wanted.definition.after !== undefined ||
     wanted.when.kind === 'recurring' ||
     (wanted.when.kind === 'once' && wanted.when.at === nominalAt)
-  const isSame = canonicalJson(JSON.parse(wanted.definitionJson)) === canonicalJson(stored)
+  const isSame = canonicalJson(JSON.parse(keepOrigin(wanted, stored).definitionJson)) === canonicalJson(stored)
   return isSame && isSameTime ? null : wanted
 }
 

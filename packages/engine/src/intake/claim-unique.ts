@@ -4,6 +4,7 @@ import type { ReadyRun } from '../ready/insert-runs.sql.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
+import { keepOrigin } from './keep-origin.ts'
 import { KEY_KIND, type Key, type KeyHolder, keyText } from './keys.sql.ts'
 import type { Prepared } from './put-prepared.ts'
 import { definitionOf, type LivingJob, readLiving, writeUniqueKeys } from './unique-keys.sql.ts'
@@ -152,7 +153,8 @@ async function place(tx: Queryable, { item, holders, answers, terms }: Placing):
 /** It has been replaced by the same request, which was sent before. */
 async function hasDefinition(tx: Queryable, jobId: string, { understood }: Prepared): Promise<boolean> {
   const found = await definitionOf(tx, jobId)
-  return found?.definitionJson === understood.definitionJson
+  if (found === null) return false
+  return found.definitionJson === keepOrigin(understood, JSON.parse(found.definitionJson)).definitionJson
 }
 
 const idsOf = (record: KeyHolder | undefined): string[] => (record ? [record.jobId, ...record.others] : [])

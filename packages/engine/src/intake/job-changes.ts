@@ -3,6 +3,7 @@ import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { deleteEdgesOf } from '../dependencies/delete-edges-of.sql.ts'
 import { BelfryError } from '../errors.ts'
+import type { Definition } from '../job/definition.ts'
 import { deliveryOf, fairnessKeyOf, limitKeyOf } from '../job/flow-keys.ts'
 import { createdAtOf, runIdOf, shardOfJob, shardOfKey } from '../job/ids.ts'
 import { CAUSE, OVERLAP } from '../job/states.ts'
@@ -29,6 +30,7 @@ import {
   raiseVersionOfRuns,
   writeJob,
 } from './job-row.sql.ts'
+import { keepOrigin } from './keep-origin.ts'
 import { freeName, holderOfName } from './keys.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
 import { mustHaveFuture } from './must-have-future.sql.ts'
@@ -311,9 +313,10 @@ export class JobChanges {
     const limits: { shard: number; key: string }[] = []
     const updated = await this.#change(jobId, by, async (tx, { job, timer, record, wake, now }) => {
       const at = await mustHaveFuture(tx, job, timer, 'already_due')
-      const understood = merge(job.definitionJson, at.nominalAt, job.version)
-      if (understood === null) return { version: job.version }
-      const before = JSON.parse(job.definitionJson)
+      const before = JSON.parse(job.definitionJson) as Definition
+      const wanted = merge(job.definitionJson, at.nominalAt, job.version)
+      if (wanted === null) return { version: job.version }
+      const understood = keepOrigin(wanted, before)
       mustKeepUnique(before, understood.definition)
       mustKeepKey(before, understood.definition)
       const version = job.version + 1

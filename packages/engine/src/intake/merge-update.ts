@@ -28,11 +28,9 @@ export function mergeUpdate(
   if ('exclude' in patch && patch.exclude === null) delete input.onExcluded
   const merged = { ...input, ...read(patch) } as Record<string, unknown>
   for (const [field, value] of Object.entries(merged)) if (value === null && field !== 'payload') delete merged[field]
-  const { createdBy } = definition
   return understandJob(name === undefined ? merged : { ...merged, name }, {
     now: at.now,
     ...knownWords(definition, at.nominalAt),
-    ...(createdBy === undefined ? {} : { createdBy }),
   })
 }
 

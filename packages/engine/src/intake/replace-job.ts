@@ -10,6 +10,7 @@ import { isLockTimeout } from '../store/database-errors.ts'
 import { type LockedTimer, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import type { Refused, Replacement } from './claim-unique.ts'
 import { JOB_STATUS, type JobRow, lockJob, raiseVersionOfRuns, writeJob } from './job-row.sql.ts'
+import { keepOrigin } from './keep-origin.ts'
 import { stillUnderWay } from './keys.sql.ts'
 import { movePayloadUse } from './move-payload-use.ts'
 import type { Prepared } from './put-prepared.ts'
@@ -42,14 +43,15 @@ async function replace(
   tx: Queryable,
   deps: ReplaceDeps,
   jobId: string,
-  { understood, job: wanted }: Prepared,
+  { understood: said, job: wanted }: Prepared,
   now: Instant,
 ): Promise<Replacement | Refused | 'moved'> {
-  const { definition, definitionJson } = understood
   const locked = await lockTimer(tx, shardOfJob(jobId), jobId)
   const job = await lockJob(tx, jobId)
   if (!job) return 'moved'
   const before = JSON.parse(job.definitionJson) as Definition
+  const understood = keepOrigin(said, before)
+  const { definition, definitionJson } = understood
   const refused = whyNot(job, before, definition, wanted.kind === 'recurring' ? 'recurring' : 'one-off')
   if (refused !== null) return { refused }
   const decided =
@@ -83,7 +85,7 @@ async function replace(
   const after = JSON.parse(definitionJson) as Definition
   await recordChange(tx, {
     ...{ tenantId: job.tenantId, subject: 'job', subjectId: jobId, action: 'replace', before, after, at: now },
-    actor: definition.createdBy ?? 'library',
+    actor: said.definition.createdBy ?? 'library',
   })
   const { ready, asked } = decided
   return { nominalAt: planned.nominalAt ?? planned.dueAt, dueAt: planned.dueAt, ready, asked }

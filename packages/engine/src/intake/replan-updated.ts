@@ -1,5 +1,5 @@
 import { BelfryError, refusal } from '../errors.ts'
-import type { After, Definition } from '../job/definition.ts'
+import type { Definition } from '../job/definition.ts'
 import { OVERLAP } from '../job/states.ts'
 import { dueOf } from '../promotion/due.ts'
 import { lastDifference } from '../promotion/last-difference.ts'
@@ -71,8 +71,7 @@ export async function replanUpdated(
 /** What a job follows stands in its edges: only what it does may change. */
 function replanChain(job: JobRow, timer: LockedTimer, definition: Definition): LockedTimer {
   const { after } = JSON.parse(job.definitionJson) as Definition
-  const fixed = (given: After | undefined) => given && canonicalJson({ ...given, refs: undefined })
-  if (after === undefined || fixed(after) !== fixed(definition.after)) throw cannotChange('after')
+  if (after === undefined || canonicalJson(after) !== canonicalJson(definition.after)) throw cannotChange('after')
   return { ...timer, overlap: OVERLAP[overlapOfChain(definition)] }
 }
 
