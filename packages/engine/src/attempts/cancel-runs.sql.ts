@@ -1,3 +1,4 @@
+import { ownEnd } from '../dependencies/own-run.ts'
 import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
@@ -27,8 +28,8 @@ export async function hasUnaskedRun(tx: Queryable, job: { shard: number; jobId: 
 
 const WAS_CANCELED = statement(
   'job_was_canceled',
-  `select exists (select from belfry.attempts a
-     where a.shard = $1 and a.job_id = $2 and a.finished_at >= to_timestamp($3::float8 / 1000) and a.final and a.outcome = ${OUTCOME.canceled})`,
+  `select e.outcome = ${OUTCOME.canceled} from (
+     ${ownEnd('a.outcome', { shard: '$1', jobId: '$2', since: 'to_timestamp($3::float8 / 1000)' })}) e`,
 )
 
 /** Whether a one-off ended by being canceled. Nothing of it has ended before `since`, which leaves out the days before. */

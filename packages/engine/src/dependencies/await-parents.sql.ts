@@ -6,6 +6,7 @@ import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { type Statement, statement } from '../store/statement.ts'
 import type { End } from './outbox.sql.ts'
+import { isHeardOf, ownEnd } from './own-run.ts'
 
 const JOBS = 'unnest($1::smallint[], $2::uuid[]) as u (shard, job_id)'
 
@@ -25,29 +26,29 @@ const rowsOf = (table: string, columns: string, suffix: string): string =>
  * Holds the rows until the commit, those that are marked already as well: a parent that ends meanwhile ends after the edges are
  * there, or before, and then it is not found here. Only then they are marked, by a statement that sees what was waited for.
  */
-const holdRows = (table: string): string => rowsOf(table, 'u.job_id', ' order by r.nominal_at for update')
-const markRows = (table: string, change: string, answer: string): string =>
-  `update belfry.${table} t set ${change} where t.ctid = any (array(${rowsOf(table, 'r.ctid', '')})) returning ${answer}`
+const holdRows = (table: string, which = ''): string =>
+  rowsOf(table, 'u.job_id', `${which} order by r.nominal_at for update`)
+const markRows = (table: string, change: string, answer: string, which = ''): string =>
+  `update belfry.${table} t set ${change} where t.ctid = any (array(${rowsOf(table, 'r.ctid', which)})) returning ${answer}`
+const HEARD_OF = ` and ${isHeardOf('r')}`
 
 const HOLD_TIMERS = statement('hold_awaited_timers', holdRows('timers'))
 const MARK_TIMERS = statement(
   'mark_awaited_timers',
   markRows('timers', 'has_dependents = true, version = t.version + 1', 't.job_id'),
 )
-const HOLD_RUNS = statement('hold_awaited_runs', holdRows('runs'))
-const MARK_RUNS = statement('mark_awaited_runs', markRows('runs', 'has_dependents = true', 't.job_id'))
-const HOLD_LETTERS = statement('hold_awaited_letters', holdRows('dead_letters'))
+const HOLD_RUNS = statement('hold_awaited_runs', holdRows('runs', HEARD_OF))
+const MARK_RUNS = statement('mark_awaited_runs', markRows('runs', 'has_dependents = true', 't.job_id', HEARD_OF))
+const HOLD_LETTERS = statement('hold_awaited_letters', holdRows('dead_letters', HEARD_OF))
 const MARK_LETTERS = statement(
   'mark_awaited_letters',
-  markRows('dead_letters', 'has_dependents = true', 't.job_id, t.nominal_at, t.attempt'),
+  markRows('dead_letters', 'has_dependents = true', 't.job_id, t.nominal_at, t.attempt', HEARD_OF),
 )
 const ENDS = statement(
   'read_ends_of_one_offs',
   `select u.job_id, a.nominal_at, a.number, a.outcome
    from unnest($1::smallint[], $2::uuid[], $3::float8[]) as u (shard, job_id, since) cross join lateral (
-     select a.nominal_at, a.number, a.outcome from belfry.attempts a
-     where a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
-     order by a.finished_at desc, a.number desc limit 1) a`,
+     ${ownEnd('a.nominal_at, a.number, a.outcome', { shard: 'u.shard', jobId: 'u.job_id', since: 'to_timestamp(u.since / 1000)' })}) a`,
 )
 
 export interface FoundJob {

@@ -5,11 +5,12 @@ import type { Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
+import { isOwnRun } from './own-run.ts'
 
 /** Results of the parents of one run, together; those that come after it are left out. */
 const MAX_RESULT_CHARACTERS = 262_144
 
-/** How the last run of each parent ended; of a recurring one, its run of the same nominal time. */
+/** How each parent ended; of a recurring one, its run of the same nominal time. */
 const READ = statement(
   'read_parent_runs',
   `select u.n::int, a.nominal_at, a.outcome,
@@ -19,7 +20,7 @@ const READ = statement(
    cross join lateral (
      select a.nominal_at, a.outcome, a.result from belfry.attempts a
      where a.shard = u.shard and a.job_id = u.job_id and a.finished_at >= to_timestamp(u.since / 1000) and a.final
-       and (u.nominal_at is null or a.nominal_at = to_timestamp(u.nominal_at / 1000))
+       and case when u.nominal_at is null then ${isOwnRun('a')} else a.nominal_at = to_timestamp(u.nominal_at / 1000) end
      order by a.finished_at desc limit 1) a`,
 )
 

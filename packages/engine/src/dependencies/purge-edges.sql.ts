@@ -3,10 +3,11 @@ import { RUN_STATE } from '../job/states.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { EDGE_STATE } from './edges.sql.ts'
+import { isHeardOf } from './own-run.ts'
 
-const NOT_THERE = `not exists (select from belfry.runs r where r.shard = e.shard and r.job_id = e.parent)
+const NOT_THERE = `not exists (select from belfry.runs r where r.shard = e.shard and r.job_id = e.parent and ${isHeardOf('r')})
        and not exists (select from belfry.timers t where t.shard = e.shard and t.job_id = e.parent)
-       and not exists (select from belfry.dead_letters d where d.shard = e.shard and d.job_id = e.parent)
+       and not exists (select from belfry.dead_letters d where d.shard = e.shard and d.job_id = e.parent and ${isHeardOf('d')})
        and not exists (select from belfry.outbox o where o.shard = e.shard and o.job_id = e.parent)`
 /**
  * An edge whose child does not wait any more is kept for one reason: the parent's failure ended the child, and the parent may be

@@ -288,6 +288,7 @@ export class JobChanges {
         const run = {
           ...readyRunOf(at, nominalAt, CAUSE.trigger, turn, now),
           oneOff: job.oneOff || !(known || isChain(job)),
+          hasDependents: at.hasDependents && !job.oneOff,
         }
         const born = await (isBlocked ? insertBlockedRuns : insertReadyRuns)(tx, [run])
         if (born.length === 0) throw new BelfryError('overlap', `job ${jobId} has a run of this very moment`)

@@ -1,3 +1,4 @@
+import { isHeardOf } from '../dependencies/own-run.ts'
 import { JOB_STATUS } from '../intake/job-row.sql.ts'
 import { isJobId, shardOfJob } from '../job/ids.ts'
 import type { Queryable } from '../store/database.ts'
@@ -6,7 +7,7 @@ import { statement } from '../store/statement.ts'
 /** Only what has a dead letter can be retried; a canceled, purged or deleted job has none. */
 const PARENT = statement(
   'explain_parent',
-  `select exists (select from belfry.dead_letters d where d.shard = $1 and d.job_id = $2),
+  `select exists (select from belfry.dead_letters d where d.shard = $1 and d.job_id = $2 and ${isHeardOf('d')}),
      exists (select from belfry.jobs j where j.shard = $1 and j.id = $2 and j.status = ${JOB_STATUS.paused})
        or exists (select from belfry.specs s where s.shard = $1 and s.job_id = $2 and s.paused_at is not null)`,
 )

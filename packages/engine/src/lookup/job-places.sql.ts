@@ -1,4 +1,5 @@
-import { OUTCOME, RUN_STATE } from '../job/states.ts'
+import { ownEnd } from '../dependencies/own-run.ts'
+import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read } from '../store/columns.ts'
 
@@ -7,7 +8,8 @@ import { column, columns, type Read } from '../store/columns.ts'
  * last run, which comes from `attempts_by_run` of the days since `since`. The caller says how shard, id and `since` (a timestamptz) are
  * written.
  *
- * The last run is the one with the latest nominal time. Within a run it is the end that came last, not the one with the
+ * The last run is the one with the latest nominal time; where that is a triggered run of a one-off, the end of the job is looked up
+ * apart. Within a run it is the end that came last, not the one with the
  * highest number: a run that is canceled between two attempts ends with the number 0.
  */
 export const jobPlaces = (shard: string, id: string, since: string): string => `
@@ -26,22 +28,27 @@ export const jobPlaces = (shard: string, id: string, since: string): string => `
      select d.nominal_at, d.failure_class, d.error, d.died_at, d.attempt from belfry.dead_letters d where d.shard = ${shard} and d.job_id = ${id}
      order by d.nominal_at desc limit 1) d on true
    left join lateral (
-     select a.nominal_at, a.outcome, a.failure_class, a.error, a.finished_at, a.number from belfry.attempts a
+     select a.nominal_at, a.outcome, a.failure_class, a.error, a.finished_at, a.number, a.cause from belfry.attempts a
      where a.shard = ${shard} and a.job_id = ${id} and a.finished_at >= ${since} and a.final
-     order by a.nominal_at desc, a.finished_at desc limit 1) a on true`
+     order by a.nominal_at desc, a.finished_at desc limit 1) a on true
+   left join lateral (
+     select e.outcome from (${ownEnd('a.outcome', { shard, jobId: id, since })}) e
+     where j.id is null and a.cause = ${CAUSE.trigger}) own on true`
 
 export const JOB_STATUSES = ['active', 'paused', 'completed', 'canceled', 'succeeded', 'failed'] as const
 
 /** A one-off is active or paused, then succeeded, failed or canceled; one whose history has expired is just completed. */
 export type JobViewStatus = (typeof JOB_STATUSES)[number]
 
-/** Of a one-off that is over, its last run decides; a dead letter stands for one whose history has expired. */
+const ENDED_AS = 'coalesce(own.outcome, a.outcome)'
+
+/** Of a one-off that is over, its own run decides; a dead letter stands for one whose history has expired. */
 export const JOB_STATUS = `case
      when j.id is not null then case j.status when 1 then 'paused' when 2 then 'completed' when 3 then 'canceled' else 'active' end
      when t.due_at = 'infinity' and s.paused_at is not null then 'paused'
      when t.due_at is not null or r.state is not null then 'active'
-     when a.outcome = ${OUTCOME.succeeded} then 'succeeded'
-     when a.outcome = ${OUTCOME.canceled} then 'canceled'
+     when ${ENDED_AS} = ${OUTCOME.succeeded} then 'succeeded'
+     when ${ENDED_AS} = ${OUTCOME.canceled} then 'canceled'
      when a.outcome is not null or d.nominal_at is not null then 'failed'
      else 'completed' end`
 
