@@ -28,6 +28,8 @@ const PURGE = statement(
      where p.nominal_at < to_timestamp($1::float8 / 1000)
        and not exists (select from belfry.runs r where r.shard = p.shard and r.job_id = p.job_id and r.nominal_at = p.nominal_at)
        and not exists (select from belfry.dead_letters d where d.shard = p.shard and d.job_id = p.job_id and d.nominal_at = p.nominal_at)
+       and not exists (select from belfry.attempts a
+         where a.shard = p.shard and a.job_id = p.job_id and a.nominal_at = p.nominal_at and a.finished_at >= to_timestamp($1::float8 / 1000))
      order by p.nominal_at limit ${PURGE_BATCH} for update skip locked
    )
    delete from belfry.run_payloads p using old o where p.shard = o.shard and p.job_id = o.job_id and p.nominal_at = o.nominal_at`,

@@ -59,7 +59,7 @@ const OF_JOBS = statement(
 const PURGE = statement(
   'purge_batches',
   `with old as (
-     select b.shard, b.id from belfry.batches b where b.created_at < to_timestamp($1::float8 / 1000) and b.finished_at is not null
+     select b.shard, b.id from belfry.batches b where b.created_at < to_timestamp($1::float8 / 1000) and b.finished_at < to_timestamp($1::float8 / 1000)
      order by b.created_at limit $2 for update skip locked
    ), edges as (
      delete from belfry.edges e using old o where e.child = o.id and e.tenant_id > 0
@@ -170,7 +170,7 @@ const PURGE_BATCH = 100
 /** For one call: the rest is for the next one. */
 const MAX_PURGES = 100
 
-/** Removes batches that are as old as history gets, and were finished. */
+/** Removes batches whose last job ended before history begins. */
 export async function purgeBatches(db: Queryable, before: Instant): Promise<void> {
   for (let i = 0; i < MAX_PURGES; i++) if ((await db.execute(PURGE, [before, PURGE_BATCH])) < PURGE_BATCH) return
 }

@@ -4,12 +4,10 @@ import type { Partition } from './partition.ts'
 import { detach, drop, probe } from './partition-ddl.sql.ts'
 import { inShortTransaction, isBusy, isGone, withConnection } from './short-transaction.ts'
 
-export type Rescue = (client: pg.Client) => Promise<'go_on' | 'keep'>
+export type Rescue = (client: pg.Client) => Promise<void>
 
 /** From the detachment to the commit every other transaction waits; a rescue that turns out to be long is given up. */
 const STATEMENT_TIMEOUT_MS = 1_000
-
-class Kept extends Error {}
 
 /**
  * Detaches a day and drops it, in one transaction. Detaching locks the parent against every other transaction, which the
@@ -17,26 +15,25 @@ class Kept extends Error {}
  * the statements that come meanwhile queue behind it. Before that, a lock that does not wait at all meets readers of the
  * day itself, so such a try delays no other statement.
  *
- * `rescue` is called between the two, while no other transaction has the day: it may take out what must stay, or keep the day.
+ * `rescue` is called between the two, while no other transaction has the day: it takes out what must stay.
  */
 export async function dropPartition(
   db: Database,
   partition: Partition,
   rescue: Rescue,
-): Promise<'dropped' | 'busy' | 'gone' | 'kept'> {
+): Promise<'dropped' | 'busy' | 'gone'> {
   try {
     return await withConnection(db, async (client) => {
       await inShortTransaction(client, () => client.query(probe(db.schema, partition)))
       await inShortTransaction(client, async () => {
         await client.query(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`)
         await client.query(detach(db.schema, partition))
-        if ((await rescue(client)) === 'keep') throw new Kept()
+        await rescue(client)
         await client.query(drop(db.schema, partition))
       })
       return 'dropped' as const
     })
   } catch (error) {
-    if (error instanceof Kept) return 'kept'
     if (isBusy(error)) return 'busy'
     if (isGone(error)) return 'gone'
     throw error

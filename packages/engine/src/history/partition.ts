@@ -4,8 +4,8 @@ import { DAY_MS } from '../schedule/duration.ts'
 
 /**
  * What has happened is kept by the day, in UTC, so that a day leaves as a whole and costs no delete. Four tables are cut
- * by the instant of their rows; specs by the instant that stands in the job id, with `specs_kept` for whatever belongs to
- * no day: it is the default partition.
+ * by the instant of their rows; specs by the instant that stands in the job id, with `specs_kept` for those whose day is not there
+ * yet, or was dropped before they were over: it is the default partition.
  */
 export const PARTITIONED_TABLES = ['attempts', 'skips', 'attempt_logs', 'job_changes', 'specs'] as const
 

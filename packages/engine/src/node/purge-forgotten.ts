@@ -3,6 +3,8 @@ import { purgeBackfills } from '../backfill/purge-backfills.sql.ts'
 import { purgeUnusedKeys } from '../concurrency/key-limits.sql.ts'
 import { purgeBatches } from '../dependencies/batches.sql.ts'
 import { purgeEdges } from '../dependencies/purge-edges.sql.ts'
+import { dayOf } from '../history/partition.ts'
+import { purgeSpecs } from '../history/referred-specs.sql.ts'
 import { purgeKeys } from '../intake/unique-keys.sql.ts'
 import { purgeCheckpoints } from '../leases/checkpoints.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -36,6 +38,7 @@ export async function purgeForgotten(deps: {
     purgeCheckpoints(db),
     purgeUnusedKeys(db, now),
     purgeEdges(db),
+    purgeSpecs(db, dayOf(forgotten)),
     purgeBatches(db, forgotten),
     purgeAllKeys(db, shards, now),
   ])

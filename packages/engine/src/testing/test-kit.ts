@@ -22,6 +22,8 @@ export interface TestKitOptions {
   seed?: number
   leaseMs?: number
   cancelGraceMs?: number
+  /** What `purge` takes for expired is older than so many days. */
+  historyDays?: number
 }
 
 export interface SettleOptions {
@@ -29,7 +31,7 @@ export interface SettleOptions {
   running?: 'finish' | 'leave'
 }
 
-const DEFAULTS = { shards: 4, start: Date.UTC(2026, 0, 1), leaseMs: 30_000, cancelGraceMs: 10_000 }
+const DEFAULTS = { shards: 4, start: Date.UTC(2026, 0, 1), leaseMs: 30_000, cancelGraceMs: 10_000, historyDays: 400 }
 const MAX_ROUNDS = 1_000
 const MAX_STOPS = 10_000
 const MAX_READS = 1_000
@@ -38,10 +40,11 @@ const PATIENCE_MS = 10_000
 
 /** A node with a clock that you move: everything as in the library, but nothing happens until you make the step. */
 export async function startTestKit(options: TestKitOptions): Promise<TestKit> {
-  const { database, shards, start, leaseMs, cancelGraceMs } = { ...DEFAULTS, ...options }
+  const { database, shards, start, leaseMs, cancelGraceMs, historyDays } = { ...DEFAULTS, ...options }
   const schema = options.schema ?? `belfry_test_${systemRandom.bytes(6).toString('hex')}`
   const seed = options.seed ?? (options.schema === undefined ? 1 : systemRandom.bytes(4).readUInt32BE(0))
-  const node = await startTestNode({ database, schema, shards, start: Number(start), seed, leaseMs, cancelGraceMs })
+  const terms = { leaseMs, cancelGraceMs, historyDays }
+  const node = await startTestNode({ database, schema, shards, start: Number(start), seed, ...terms })
   const kit = new TestKit(node, { leaseMs, ownsSchema: options.schema === undefined })
   // The first pulse says that the node lives, and gives it its shards.
   await kit.pulse()

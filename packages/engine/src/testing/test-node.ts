@@ -16,6 +16,8 @@ export interface TestNodeOptions {
   seed: number
   leaseMs: number
   cancelGraceMs: number
+  /** 400 unless given. */
+  historyDays?: number
   logger?: Logger
   /** The edition of zone data that it plans by; the runtime's unless given. */
   zoneData?: string
@@ -38,7 +40,7 @@ const VAULT_KEY = Buffer.alloc(32, 1)
 
 /** A node whose loops do not run and whose time stands still: whoever holds it makes every step. */
 export async function startTestNode(options: TestNodeOptions): Promise<TestNode> {
-  const { database, schema, seed, leaseMs, cancelGraceMs, logger = silentLogger } = options
+  const { database, schema, seed, leaseMs, cancelGraceMs, historyDays = HISTORY_DAYS, logger = silentLogger } = options
   const clock = new ManualClock(options.start)
   const db = new Database({ connection: manualTime(database, clock), schema, maxConnections: CONNECTIONS, logger })
   try {
@@ -52,7 +54,7 @@ export async function startTestNode(options: TestNodeOptions): Promise<TestNode>
       shards,
       leaseMs,
       cancelGraceMs,
-      historyDays: HISTORY_DAYS,
+      historyDays,
       daysAhead: DAYS_AHEAD,
       vaultKey: VAULT_KEY,
       ...(options.zoneData === undefined ? {} : { zoneData: options.zoneData }),
