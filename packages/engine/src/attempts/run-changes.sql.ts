@@ -1,5 +1,5 @@
 import { recordChange } from '../audit/record-change.sql.ts'
-import { reopenChildren } from '../dependencies/reopen-children.ts'
+import { type ReopenDeps, reopenChildren } from '../dependencies/reopen-children.ts'
 import { BelfryError, refusal } from '../errors.ts'
 import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
@@ -52,14 +52,12 @@ const KNOWN = statement(
 
 const LOCK_TIMEOUT_MS = 5_000
 
-export interface RunChangesDeps {
+export interface RunChangesDeps extends ReopenDeps {
   db: Database
   clock: Clock
   turns: Turns
   wakeups: Wakeups
   cancelGraceMs: number
-  /** A run of the job is about to be opened again: throws if another job has its unique key by now. */
-  retakeUnique(tx: Queryable, jobId: string): Promise<void>
 }
 
 /** What people do to single runs: cancel them, or open a dead one again. Each writes down who did it (`by`). */

@@ -1,5 +1,6 @@
 import { BelfryError } from '../errors.ts'
 import { CHILD_KIND } from '../job/after.ts'
+import type { Definition } from '../job/definition.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable, Transaction } from '../store/database.ts'
 import { awaitParents } from './await-parents.sql.ts'
@@ -11,6 +12,7 @@ import {
   type BrokenEdge,
   type CanceledChild,
   insertReopened,
+  type QueuedChild,
   readBrokenEdges,
   readCanceled,
 } from './reopen-children.sql.ts'
@@ -18,6 +20,8 @@ import {
 export interface ReopenDeps {
   /** A run of the job is about to be opened again: throws `unique_conflict` if another job has its unique key by now. */
   retakeUnique(tx: Queryable, jobId: string): Promise<void>
+  /** The queue that a definition names. */
+  queueIdOf(tenantId: number, definition: Definition): Promise<number>
 }
 
 /** Of one transaction; those after them follow behind it, so that a chain of ten thousand jobs is opened in short ones. */
@@ -34,7 +38,7 @@ const LOCK_TIMEOUT_MS = 200
 export async function reopenChildren(
   tx: Queryable,
   runs: readonly Child[],
-  { retakeUnique }: ReopenDeps,
+  deps: ReopenDeps,
   now: Instant,
 ): Promise<boolean> {
   let parents = runs
@@ -51,14 +55,16 @@ export async function reopenChildren(
     if (edges.length === 0) return false
     const ended = edges.filter(({ kind, state }) => kind !== CHILD_KIND.batch && state === EDGE_STATE.canceled)
     // Held before they are changed: of two who open two parents at once, the second sees that the first has.
-    if (ended.length > 0) await lockCanceled(tx, childrenOf(ended))
+    const children = childrenOf(ended)
+    if (ended.length > 0) await lockCanceled(tx, [...children.keys()])
     await markEdges(tx, edges, EDGE_STATE.open)
     await countInBatches(tx, countsOf(edges), now)
     if (ended.length === 0) return false
-    const stillFailed = await lockCanceled(tx, childrenOf(ended))
-    const free = childrenOf(ended).filter((child) => !stillFailed.has(child))
-    const canceled = await readCanceled(tx, free)
-    parents = await insertReopened(tx, await withTheirKeys(tx, canceled, retakeUnique))
+    for (const stillFailed of await lockCanceled(tx, [...children.keys()])) children.delete(stillFailed)
+    const free = await withTheirKeys(tx, await readCanceled(tx, [...children.values()]), deps.retakeUnique)
+    const queued: QueuedChild[] = []
+    for (const child of free) queued.push({ ...child, queueId: await deps.queueIdOf(child.tenantId, child.definition) })
+    parents = await insertReopened(tx, queued)
   }
   return false
 }
@@ -101,7 +107,9 @@ export async function reopenFurther(
   await putEnds(tx, ends)
 }
 
-const childrenOf = (edges: readonly BrokenEdge[]): string[] => [...new Set(edges.map(({ child }) => child))]
+/** By their ids. */
+const childrenOf = (edges: readonly BrokenEdge[]): Map<string, Child> =>
+  new Map(edges.map(({ child, childNominal }) => [child, { jobId: child, nominalAt: childNominal as Instant }]))
 
 /** What the batches no longer count as ended. */
 function countsOf(edges: readonly BrokenEdge[]): Map<string, Counts> {

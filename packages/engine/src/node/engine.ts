@@ -6,6 +6,7 @@ import { RunChanges } from '../attempts/run-changes.sql.ts'
 import { Backfiller } from '../backfill/backfiller.ts'
 import { Backfills } from '../backfill/backfills.ts'
 import { Deliverer } from '../dependencies/deliverer.ts'
+import type { ReopenDeps } from '../dependencies/reopen-children.ts'
 import { Beginnings } from '../executors/beginnings.ts'
 import type { Perform } from '../executors/handlers/handler-pool.ts'
 import { Handlers } from '../executors/handlers/handlers.ts'
@@ -21,6 +22,7 @@ import { Intake } from '../intake/intake.ts'
 import { JobChanges } from '../intake/job-changes.ts'
 import { planJob } from '../intake/plan-job.sql.ts'
 import { retakeUnique } from '../intake/retake-unique.ts'
+import { queueKindOf } from '../job/definition.ts'
 import { newJobId, shardOfKey } from '../job/ids.ts'
 import { Definitions } from '../leases/definitions.sql.ts'
 import { Forecasts } from '../lookup/forecasts.ts'
@@ -38,7 +40,7 @@ import { type Asked, Pulse } from '../shards/pulse.ts'
 import { Registry } from '../shards/registry.sql.ts'
 import { ALL_ROLES, type Role } from '../shards/roles.ts'
 import { type Listener, Wakeups } from '../shards/wakeups.sql.ts'
-import type { Database, Queryable } from '../store/database.ts'
+import type { Database } from '../store/database.ts'
 import { Calendars } from '../tenants/calendars.sql.ts'
 import { Quotas } from '../tenants/quotas.sql.ts'
 import { TimerReader } from '../timers/timer-reader.ts'
@@ -140,13 +142,16 @@ export class Engine {
     const { registry, schedules, calendars } = this
     const definitions = new Definitions(db)
 
-    const retake = (tx: Queryable, jobId: string) => retakeUnique(tx, jobId, { shards, now: clock.now() })
+    const reopening: ReopenDeps = {
+      retakeUnique: (tx, jobId) => retakeUnique(tx, jobId, { shards, now: clock.now() }),
+      queueIdOf: (tenantId, definition) => registry.queueId(tenantId, definition.queue, queueKindOf(definition)),
+    }
     this.intake = new Intake({
       ...{ db, clock, random, shards, registry, schedules, calendars, turns, wakeups, room, queueSettings },
       cancelGraceMs,
     })
     this.jobChanges = new JobChanges({ db, clock, shards, schedules, calendars, turns, wakeups, cancelGraceMs })
-    this.runChanges = new RunChanges({ db, clock, turns, wakeups, cancelGraceMs, retakeUnique: retake })
+    this.runChanges = new RunChanges({ ...reopening, db, clock, turns, wakeups, cancelGraceMs })
     this.backfills = new Backfills({ db, clock, random, schedules, wakeups, cancelGraceMs, historyDays })
     this.forecasts = new Forecasts({ clock, schedules, shards })
 
@@ -223,7 +228,7 @@ export class Engine {
     })
     this.backfiller = new Backfiller({ db, clock, logger, schedules, turns, registry, wakeups, historyDays })
     this.waking = new Waking({ db, clock, logger, turns, wakeups, onNews: () => this.#agents.wake(this.waking) })
-    this.deliverer = new Deliverer({ db, clock, turns, wakeups, cancelGraceMs, retakeUnique: retake })
+    this.deliverer = new Deliverer({ ...reopening, db, clock, turns, wakeups, cancelGraceMs })
 
     this.#notifier = new Notifier({ db, wakeups, logger, hasOthers: () => this.known.liveNodes > 1 })
     this.pulse = new Pulse({

@@ -86,3 +86,27 @@ test('what of a day is still to come, dead or awaited outlives it in one piece, 
   await t.pass(3 * DAY)
   expect(await t.query('select from specs')).toEqual([])
 })
+
+test('a parent that is redriven after the history of its children has expired opens them all the same', async () => {
+  const t = await setup(2)
+  t.broken.add('p')
+  const [p, c, g] = await t.kit.jobs.createMany([
+    { ...job, ref: 'p' },
+    { ...job, ref: 'c', payload: 'c', after: { jobs: ['p'] } },
+    { ...job, ref: 'g', payload: 'g', queue: 'other', after: { jobs: ['c'] } },
+  ])
+  await t.kit.settle()
+  expect((await t.kit.jobs.get(String(g?.jobId)))?.status).toBe('canceled')
+  await t.pass(6 * DAY)
+  expect((await t.kit.runs.list({ jobId: String(c?.jobId) })).items).toEqual([])
+  t.broken.clear()
+  const other = await record(t.kit, 'other')
+  const own = await t.kit.tenant('default')
+  expect(await own.deadLetters.redrive({ filter: {} })).toMatchObject({ count: 1 })
+  await t.kit.settle()
+  expect([...t.seen(), ...other.map(({ payload }) => payload)]).toEqual(['p', 'p', 'c', 'g'])
+  for (const one of [p, c, g]) expect((await t.kit.jobs.get(String(one?.jobId)))?.status).toBe('succeeded')
+  await t.pass(6 * DAY)
+  expect(await t.query('select from edges')).toEqual([])
+  expect(await t.query('select from specs')).toEqual([])
+})

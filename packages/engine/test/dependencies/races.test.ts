@@ -8,7 +8,7 @@ import { FABRICATED } from '../watch-moves.ts'
 import { after, job, setup } from './setup.ts'
 
 /** None of these jobs has a unique key. */
-const retakeUnique = async () => {}
+const reopening = { retakeUnique: async () => {}, queueIdOf: async () => 1 }
 
 async function setupRace() {
   const t = await setup()
@@ -21,7 +21,7 @@ async function setupRace() {
   onTestFinished(() => db.close())
   const turns = new Turns()
   const now = t.kit.clock.now()
-  const deliverSome = (limit: number) => deliver({ db, retakeUnique, turns }, { now, limit })
+  const deliverSome = (limit: number) => deliver({ ...reopening, db, turns }, { now, limit })
   const stateOf = async (jobId: string | undefined) =>
     (await t.query<{ state: number }>('select state from runs where job_id = $1', [jobId]))[0]?.state ?? null
   /** Performs what is ready, and tells nobody. */
@@ -124,7 +124,7 @@ test('a child is charged when it becomes ready, not each time a parent has ended
   let charged = 0
   const turns = { next: () => ++charged } as unknown as Turns
   while ((await t.query('select from outbox')).length > 0)
-    await deliver({ db: t.db, retakeUnique, turns }, { now: t.now, limit: 1 })
+    await deliver({ ...reopening, db: t.db, turns }, { now: t.now, limit: 1 })
   expect([charged, await t.stateOf(ids.c)]).toEqual([1, READY])
 })
 
@@ -235,7 +235,7 @@ test('a delivery that breaks off anywhere has not happened', async () => {
           return work(counted)
         }),
     } as Database
-    const done = await deliver({ db: breaking, retakeUnique, turns: t.turns }, { now: t.now, limit: 10 }).catch(
+    const done = await deliver({ ...reopening, db: breaking, turns: t.turns }, { now: t.now, limit: 10 }).catch(
       () => null,
     )
     if (done !== null) break
