@@ -1,6 +1,7 @@
 import { BelfryError } from './errors.ts'
 import { isRecord } from './input/read-fields.ts'
 import { heldKeys } from './intake/held-keys.sql.ts'
+import { forgottenBefore } from './intake/keys.sql.ts'
 import type { TenantScope } from './tenant-scope.ts'
 
 /** Longer than any key may be. */
@@ -28,7 +29,8 @@ async function countRepeated({ engine, caller }: TenantScope, jobs: readonly unk
   const keys = jobs.flatMap((job) => (isRecord(job) && isKey(job.idempotencyKey) ? [job.idempotencyKey] : []))
   const different = [...new Set(keys)]
   if (different.length === 0) return 0
-  const at = { shards: engine.shards, now: engine.clock.now() }
+  const now = engine.clock.now()
+  const at = { shards: engine.shards, now, forgottenBefore: forgottenBefore(now, engine.historyDays) }
   const held = await heldKeys(engine.db, caller.tenantId, different, at)
   return keys.length - different.length + held.size
 }

@@ -6,6 +6,7 @@ import { isLockTimeout } from '../store/database-errors.ts'
 import { missingOf } from './announce-payloads.ts'
 import { type Answer, claimUnique, type UniqueTerms, uniqueKeyOf } from './claim-unique.ts'
 import {
+  freeForgotten,
   KEY_KIND,
   type Key,
   type KeyHolder,
@@ -25,6 +26,8 @@ const NO_HOLDERS: ReadonlyMap<string, KeyHolder> = new Map()
 export interface KeyTerms extends UniqueTerms {
   /** Those whose payload is missing: they may be the repetition of a request, but nothing new. */
   missing: ReadonlySet<Prepared>
+  /** A job that was created earlier may have been dropped with its history. */
+  forgottenBefore: Instant
 }
 
 export interface KeyAnswer extends Answer {
@@ -54,7 +57,7 @@ export async function claimKeys(
     }
   }
   const keys = [...owners.values()].map(({ key }) => key)
-  const taken = await takeWithin(tx, keys, terms.now)
+  const taken = await takeWithin(tx, keys, terms)
   const missing = keys.filter((key) => !taken.has(keyText(key)))
   const held = missing.length === 0 ? NO_HOLDERS : await readKeys(tx, missing)
   for (const item of keyed) {
@@ -118,10 +121,17 @@ async function claimNames(
   return [...names.values()]
 }
 
-async function takeWithin(tx: Queryable | Transaction, keys: readonly Key[], now: Instant): Promise<Set<string>> {
+async function takeWithin(
+  tx: Queryable | Transaction,
+  keys: readonly Key[],
+  { now, forgottenBefore }: KeyTerms,
+): Promise<Set<string>> {
   try {
     if ('setLockTimeout' in tx) await tx.setLockTimeout(LOCK_TIMEOUT_MS)
-    return await takeKeys(tx, keys, now)
+    const taken = await takeKeys(tx, keys, now)
+    const held = keys.filter((key) => key.kind === KEY_KIND.idempotency && !taken.has(keyText(key)))
+    const freed = held.length === 0 ? [] : await freeForgotten(tx, held, forgottenBefore)
+    return freed.length === 0 ? taken : new Set([...taken, ...(await takeKeys(tx, freed, now))])
   } catch (error) {
     throw isLockTimeout(error) ? stillUnderWay(error) : error
   }

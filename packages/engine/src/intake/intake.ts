@@ -16,6 +16,7 @@ import { mustBoundEdges } from './bounded-edges.ts'
 import { type Replacement, UniqueConflict } from './claim-unique.ts'
 import { type Description, describeAfter, describeWhen } from './describe-when.ts'
 import { jobGraph } from './job-graph.ts'
+import { forgottenBefore } from './keys.sql.ts'
 import type { CallLinks } from './link-jobs.ts'
 import { Misplaced } from './misplaced.ts'
 import { inPosition, Preparer, type PreparerDeps } from './preparer.ts'
@@ -33,6 +34,7 @@ export interface IntakeDeps extends PreparerDeps, ReplaceDeps {
   wakeups: Wakeups
   room: Room
   queueSettings: KnownQueueSettings
+  historyDays: number
 }
 
 /** Whose jobs they are and who says so; without a tenant each job names its own, or is of the tenant `default`. */
@@ -243,8 +245,11 @@ export class Intake {
   }
 
   #terms(sending: Sending): PutTerms {
+    const { clock, historyDays } = this.#deps
+    const now = clock.now()
     return {
-      now: this.#deps.clock.now(),
+      now,
+      forgottenBefore: forgottenBefore(now, historyDays),
       sending,
       isResent: false,
       admit: () => {},

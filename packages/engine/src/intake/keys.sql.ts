@@ -1,5 +1,7 @@
 import { BelfryError } from '../errors.ts'
+import { jobIdLowerBound } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
+import { DAY_MS } from '../schedule/duration.ts'
 import type { ArrayValues } from '../store/arrays.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
@@ -27,6 +29,37 @@ const READ = statement(
    from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[]) as u (shard, tenant_id, kind, key) cross join lateral (
      select * from belfry.keys k
      where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1) k`,
+)
+/** The shard that stands in an id. */
+export const shardIn = (jobId: string): string => `('x' || substr(${jobId}::text, 16, 3))::bit(12)::int::smallint`
+/**
+ * An idempotency key lasts no longer than what is known of its job: one that was dropped with its history is the answer to no request.
+ * A younger job that is gone was deleted, and stays the answer. `before` is the smallest id of the days of history. `offset 0` keeps
+ * the planner from reading a whole table once instead of looking up one job after the other.
+ */
+export const isForgotten = (jobId: string, before: string): string =>
+  `${jobId} < ${before}::uuid
+       and not exists (select from belfry.jobs j where j.shard = ${shardIn(jobId)} and j.id = ${jobId} offset 0)
+       and not exists (select from belfry.specs s where s.shard = ${shardIn(jobId)} and s.job_id = ${jobId} offset 0)`
+
+/** In a statement that locks nothing ([0026](../../../../docs/decisions/0026-partitions-and-locks.md)). */
+const FORGOTTEN = statement(
+  'keys_of_forgotten_jobs',
+  `select k.shard, k.tenant_id, k.kind, k.key, k.job_id
+   from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[]) as u (shard, tenant_id, kind, key) cross join lateral (
+     select * from belfry.keys k
+     where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key limit 1) k
+   where ${isForgotten('k.job_id', '$5')}`,
+)
+const DELETE = statement(
+  'delete_keys',
+  `delete from belfry.keys k using (
+     select u.shard, k.ctid as place
+     from unnest($1::smallint[], $2::int[], $3::smallint[], $4::text[], $5::uuid[]) as u (shard, tenant_id, kind, key, job_id) cross join lateral (
+       select k.ctid from belfry.keys k
+       where k.shard = u.shard and k.tenant_id = u.tenant_id and k.kind = u.kind and k.key = u.key and k.job_id = u.job_id limit 1) k
+   ) u
+   where k.ctid = u.place and k.shard = u.shard`,
 )
 /** A name is freed lazily: whoever meets the record of a job that has no future takes it over. */
 const TAKE_OVER = statement(
@@ -78,9 +111,14 @@ const arraysOf = (keys: readonly Key[]): ArrayValues[] => [
   keys.map((key) => key.key),
 ]
 
+/** Jobs that were created earlier may have been dropped with their history. */
+export const forgottenBefore = (now: Instant, historyDays: number): Instant => Math.max(0, now - historyDays * DAY_MS)
+
+type KeyRow = [shard: number, tenantId: number, kind: number, key: string]
+
 /** Answers the keys that are now ours. Keys are unique within the batch. */
 export async function takeKeys(tx: Queryable, keys: readonly Key[], now: Instant): Promise<Set<string>> {
-  const rows = await tx.query<[number, number, number, string]>(TAKE, [
+  const rows = await tx.query<KeyRow>(TAKE, [
     ...arraysOf(keys),
     keys.map((key) => key.jobId),
     keys.map((key) => key.fingerprint),
@@ -88,6 +126,18 @@ export async function takeKeys(tx: Queryable, keys: readonly Key[], now: Instant
     now,
   ])
   return new Set(rows.map(([shard, tenantId, kind, key]) => keyText({ shard, tenantId, kind, key })))
+}
+
+/** Answers the idempotency keys that are free now; their rows are locked by the try to take them. */
+export async function freeForgotten(tx: Queryable, keys: readonly Key[], before: Instant): Promise<Key[]> {
+  const rows = await tx.query<[...KeyRow, jobId: string]>(FORGOTTEN, [...arraysOf(keys), jobIdLowerBound(before)])
+  if (rows.length === 0) return []
+  const holders = new Map(
+    rows.map(([shard, tenantId, kind, key, jobId]) => [keyText({ shard, tenantId, kind, key }), jobId]),
+  )
+  const forgotten = keys.filter((key) => holders.has(keyText(key)))
+  await tx.execute(DELETE, [...arraysOf(forgotten), forgotten.map((key) => holders.get(keyText(key)) as string)])
+  return forgotten
 }
 
 /** Who has a key. */

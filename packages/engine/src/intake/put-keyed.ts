@@ -1,5 +1,6 @@
 import { findParents } from '../dependencies/await-parents.sql.ts'
 import { batchOfCall } from '../dependencies/batches.sql.ts'
+import type { Instant } from '../runtime/clock.ts'
 import type { Queryable, Transaction } from '../store/database.ts'
 import { announcePayloads, missingOf, withdrawPayloads } from './announce-payloads.ts'
 import { claimKeys, type KeyAnswer } from './claim-keys.ts'
@@ -10,6 +11,8 @@ import { type Created, createdOf, type Prepared, putAll } from './put-prepared.t
 
 export interface PutTerms extends UniqueTerms {
   sending: Sending
+  /** A job that was created earlier may have been dropped with its history. */
+  forgottenBefore: Instant
   /** Throws if these may not be made, now that it is known which they are. */
   admit(fresh: readonly Prepared[]): void
   /** Who waits for whom, and the batch they form; null: nobody, and none. */

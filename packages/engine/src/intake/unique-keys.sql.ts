@@ -3,7 +3,7 @@ import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { KEY_KIND, type Key } from './keys.sql.ts'
+import { KEY_KIND, type Key, shardIn } from './keys.sql.ts'
 
 /**
  * Whether a job has a run or a future that has not started, and a run that has. `offset 0`
@@ -48,7 +48,7 @@ const PURGE = statement(
        where k.shard = $1 and k.expires_at <= to_timestamp($2::float8 / 1000)
          and (k.kind = ${KEY_KIND.idempotency} or k.kind = ${KEY_KIND.unique} and not exists (
            select from unnest(k.job_id || coalesce(k.others, '{}')) as u (job_id)
-           cross join lateral (select ('x' || substr(u.job_id::text, 16, 3))::bit(12)::int::smallint as shard) s
+           cross join lateral (select ${shardIn('u.job_id')} as shard) s
            where ${isQueued('s.shard', 'u.job_id')} or ${isActive('s.shard', 'u.job_id')}))
        limit $3))
      for update of k skip locked

@@ -148,7 +148,7 @@ export class Engine {
     }
     this.intake = new Intake({
       ...{ db, clock, random, shards, registry, schedules, calendars, turns, wakeups, room, queueSettings },
-      cancelGraceMs,
+      ...{ cancelGraceMs, historyDays },
     })
     this.jobChanges = new JobChanges({ db, clock, shards, schedules, calendars, turns, wakeups, cancelGraceMs })
     this.runChanges = new RunChanges({ ...reopening, db, clock, turns, wakeups, cancelGraceMs })

@@ -110,3 +110,24 @@ test('a parent that is redriven after the history of its children has expired op
   expect(await t.query('select from edges')).toEqual([])
   expect(await t.query('select from specs')).toEqual([])
 })
+
+test('an idempotency key whose job was dropped with its history is free, also for another request', async () => {
+  const t = await setup(1)
+  const keyed = { ...job, idempotencyKey: 'k', idempotencyTtl: '30d' }
+  const first = await t.kit.jobs.create(keyed)
+  await t.kit.jobs.create({ ...keyed, idempotencyKey: 'l' })
+  await t.pass(DAY)
+  expect(await t.kit.jobs.create(keyed)).toMatchObject({ jobId: first.jobId, deduplicated: true })
+  await t.pass(3 * DAY)
+  expect(await t.kit.jobs.get(first.jobId)).toBeNull()
+  const other = { ...keyed, payload: 'other', delay: '1h' }
+  const again = await t.kit.jobs.create(other)
+  expect(again.deduplicated).toBe(false)
+  expect((await t.kit.jobs.get(again.jobId))?.payload).toBe('other')
+  expect(await t.kit.jobs.create(other)).toMatchObject({ jobId: again.jobId, deduplicated: true })
+  await expect(t.kit.jobs.create(keyed)).rejects.toMatchObject({ code: 'idempotency_mismatch' })
+  const twice = { ...other, idempotencyKey: 'l' }
+  const [one, same] = await t.kit.jobs.createMany([twice, twice, job])
+  expect(same).toMatchObject({ jobId: one?.jobId, deduplicated: true })
+  expect(await t.kit.jobs.get(String(one?.jobId))).not.toBeNull()
+})

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { setup } from './setup.ts'
 
+const DAY = 86_400_000
 const keyed = (idempotencyKey: string) => ({ queue: 'work', payload: 1, idempotencyKey })
 
 test('two equal keys in one batch are one job', async () => {
@@ -47,6 +48,27 @@ test('a create that meets the same key under way for too long is told so, and st
   expect(await t.query('select from runs')).toEqual([])
   await client.query('commit')
   expect(await b.jobs.create(keyed('k'))).toMatchObject({ jobId, deduplicated: true })
+})
+
+test('of two creates that meet the key of a forgotten job at once one takes it, and the other is answered with its job', async () => {
+  const t = await setup()
+  const [a, b] = [await t.startNode(), await t.startNode()]
+  const gone = await a.jobs.create({ ...keyed('k'), delay: '1h' })
+  await t.query('delete from timers')
+  await t.query('delete from specs')
+  await t.query(`update keys set expires_at = 'infinity'`)
+  for (const { clock } of [a, b]) clock.advance(401 * DAY)
+  const blocker = await t.connect()
+  await blocker.query('begin')
+  await blocker.query('select from keys for update')
+  const both = [a.jobs.create(keyed('k')), b.jobs.create(keyed('k'))]
+  await t.untilBlocked(2)
+  await blocker.query('rollback')
+  const [first, second] = await Promise.all(both)
+  expect(first?.jobId).toBe(second?.jobId)
+  expect(first?.jobId).not.toBe(gone.jobId)
+  expect([first?.deduplicated, second?.deduplicated].sort()).toEqual([false, true])
+  expect(await t.query('select from runs')).toHaveLength(1)
 })
 
 test('of two who create a job of the same name at once one is told that it is taken', async () => {
