@@ -87,7 +87,7 @@ const END = statement(
    ${HOW_MANY}`,
 )
 
-/** The attempt ends, the run goes on: it waits for its backoff, or is ready again. */
+/** The attempt ends, the run goes on: it waits for its backoff, or is ready again. One that was asked to stop does not go on. */
 const AGAIN = statement(
   'finish_again',
   `with u as (
@@ -99,7 +99,8 @@ const AGAIN = statement(
        u.counted, u.next_due, u.turn, u.gate_key
      from u cross join lateral (
        select r.ctid, r.due_at, r.leased_at, r.holder from belfry.runs r
-       where ${IS_OF_FENCE} and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000)) limit 1 for update skip locked) r
+       where ${IS_OF_FENCE} and not r.cancel_requested and (u.lease_until is null or r.lease_until = to_timestamp(u.lease_until / 1000))
+       limit 1 for update skip locked) r
    ), kept as (
      update belfry.runs r set ${NO_LEASE}, gate_key = h.gate_key,
        failures = r.failures + case when h.counted then 1 else 0 end,

@@ -1,6 +1,7 @@
 import type { LimitedQueues } from '../concurrency/limited-queues.ts'
 import { BelfryError } from '../errors.ts'
-import { liveAmong } from '../leases/heartbeat.sql.ts'
+import { OUTCOME } from '../job/states.ts'
+import { lookAtLeases } from '../leases/heartbeat.sql.ts'
 import { byLockOrder, type Fence, runKey } from '../leases/lease.ts'
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -218,7 +219,7 @@ export class Finisher {
     const { db } = this.#deps
     // In this order: an attempt that ends between the two questions is found by the second.
     const fences = batch.map((pending) => pending.finish.fence)
-    const live = await liveAmong(db, fences)
+    const live = new Map((await lookAtLeases(db, fences)).map((lease) => [runKey(lease), lease]))
     const open = batch.filter((pending) => live.has(runKey(pending.finish.fence)))
     const closed = batch.filter((pending) => !live.has(runKey(pending.finish.fence)))
     if (closed.length > 0) {
@@ -231,14 +232,30 @@ export class Finisher {
         else pending.settle('lease_lost')
       }
     }
-    return open.filter((pending) => {
+    return open.flatMap((pending) => {
       // The reaper's fence names the expiry it saw: a lease that was renewed meanwhile is none of its business.
-      if (pending.finish.leaseUntil === undefined) return true
-      pending.settle('lease_lost')
-      return false
+      if (pending.finish.leaseUntil !== undefined) {
+        pending.settle('lease_lost')
+        return []
+      }
+      const isAsked = live.get(runKey(pending.finish.fence))?.cancelRequested === true
+      return isAsked && pending.finish.kind === 'goes_on' ? stopped(pending, pending.finish) : pending
     })
   }
 }
+
+/** Its run was asked to stop, so it does not go on. The caller that wanted it to go on hears that this was not taken, as it will if it asks again. */
+const stopped = (pending: Pending, finish: GoesOn): Pending => ({
+  finish: {
+    ...{ kind: 'ended', outcome: OUTCOME.canceled, failureClass: 'canceled', result: null },
+    ...{ fence: finish.fence, startedAt: finish.startedAt, finishedAt: finish.finishedAt },
+    ...{ statusCode: finish.statusCode, response: finish.response ?? null, error: finish.error ?? NOT_DONE },
+  },
+  settle: () => pending.settle('lease_lost'),
+  refused: null,
+})
+
+const NOT_DONE = 'canceled before it was done'
 
 const NEVER_REFUSED: Refused = { tries: 0, counted: 0, passed: -1, isLess: false }
 

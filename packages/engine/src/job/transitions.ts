@@ -65,7 +65,7 @@ export const TRANSITIONS: readonly Transition[] = [
     verb: 'finish',
     from: ['leased'],
     to: 'finished',
-    when: 'the attempt was the last',
+    when: 'the attempt was the last, or the run was asked to stop and would go on',
     outcomes: ['succeeded', 'failed', 'canceled', 'lost', 'skipped'],
   },
   {

@@ -16,7 +16,10 @@ const BACK = columns({
   turn: column<string>('r.turn'),
 })
 
-/** The run is ready in its turn, as before it was leased. The attempt's number is used up; history has nothing of it. */
+/**
+ * The run is ready in its turn, as before it was leased. The attempt's number is used up; history has nothing of it. One that was
+ * asked to stop is left to the end that it was asked for.
+ */
 const GIVE_BACK = statement(
   'give_back_runs',
   `with u as (
@@ -24,7 +27,7 @@ const GIVE_BACK = statement(
        unnest($5::bigint[]) as holder
    ), held as (
      select r.ctid from u cross join lateral (
-       select r.ctid from belfry.runs r where ${IS_OF_FENCE} limit 1 for update skip locked) r
+       select r.ctid from belfry.runs r where ${IS_OF_FENCE} and not r.cancel_requested limit 1 for update skip locked) r
    )
    update belfry.runs r set state = ${RUN_STATE.ready}, ${NO_LEASE}, gate_key = null from held h where r.ctid = h.ctid
    returning ${BACK.text}`,

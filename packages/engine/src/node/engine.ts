@@ -349,7 +349,7 @@ export class Engine {
   /** Which agent hears of what happened, here or on another node. */
   #listener(roles: readonly Role[]): Listener {
     const agents = this.#agents
-    const { backfiller, deliverer, httpQueues, keeper, known, reader, remote, waking } = this
+    const { backfiller, deliverer, handlers, httpQueues, keeper, known, reader, remote, waking } = this
     return {
       onReady: (queueId, level, turn) => {
         for (const claimers of this.#claimers) claimers.hint(queueId, level, turn)
@@ -361,6 +361,7 @@ export class Engine {
       onWaiting: (shard, dueAt) => waking.shards.look(shard, dueAt),
       onCancel: (jobId, nominalAt) => {
         keeper.cancel(jobId, nominalAt)
+        handlers.cancel(jobId, nominalAt)
         remote.cancel(jobId, nominalAt)
       },
       onBackfill: (jobId) => {

@@ -165,6 +165,15 @@ export class HandlerPool {
     return waiting.filter((lease) => isOverdue(lease) && lease.leaseUntil !== LOST)
   }
 
+  /** The same of one run; null: its lease does not wait here. */
+  takeWaitingOf(jobId: string, nominalAt: Instant): Lease | null {
+    const isOfRun = (lease: Lease) => lease.jobId === jobId && lease.nominalAt === nominalAt
+    const taken = this.waitingLeases().find(isOfRun)
+    if (taken === undefined) return null
+    for (const lease of this.takeWaiting()) if (lease !== taken) this.#backlog.push(lease)
+    return taken
+  }
+
   /** Starts nothing more. */
   stop(): void {
     this.#stopped = true

@@ -129,6 +129,14 @@ export class Handlers implements DirectLeases {
     }
   }
 
+  /** A run shall stop: if its lease waits here for a slot, it does not begin. */
+  cancel(jobId: string, nominalAt: Instant): void {
+    for (const pool of this.pools) {
+      const lease = pool.takeWaitingOf(jobId, nominalAt)
+      if (lease !== null) this.#end(releaseOf(lease, this.#deps.clock.now()))
+    }
+  }
+
   hint(queueId: number, level: number, turn: number): void {
     const serving = this.#serving.get(queueId)
     if (!serving) return
