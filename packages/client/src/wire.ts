@@ -2189,8 +2189,8 @@ export interface PostJobsByJobIdCancel {
     running?: 'cancel' | 'finish'
   }
   response: {
-    /** A one-off is active or paused, then succeeded, failed or canceled; a recurring job active or paused, then completed or canceled. */
-    status: 'active' | 'paused' | 'completed' | 'canceled' | 'succeeded' | 'failed'
+    /** `canceled`: it is not performed, now or later. `canceling`: a run is being performed, and may still succeed. */
+    status: 'canceled' | 'canceling'
   }
 }
 
@@ -2470,7 +2470,8 @@ export interface PostRunsByRunIdCancel {
     runId: string
   }
   response: {
-    status: string
+    /** `canceled`: it is not performed, now or later. `canceling`: a run is being performed, and may still succeed. */
+    status: 'canceled' | 'canceling'
   }
 }
 

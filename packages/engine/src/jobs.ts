@@ -13,6 +13,7 @@ import { getDescribedJob } from './lookup/get-job.sql.ts'
 import type { JobView } from './lookup/job-view.ts'
 import { type ListJobs, listJobs } from './lookup/list-jobs.sql.ts'
 import type { Engine } from './node/engine.ts'
+import type { Canceled } from './promotion/stop-live.ts'
 import { LibraryScope, OfScope, type Scope } from './scope.ts'
 import { type CallerTransaction, inCallerTransaction } from './store/database.ts'
 import type { Page } from './store/page.ts'
@@ -36,7 +37,7 @@ export interface CreateOptions {
 /** What changes jobs that are there. */
 export class JobsOf<Whose extends Scope> extends OfScope<Whose> {
   /** No more runs; live ones are asked to stop, or with `running: 'finish'` left to finish. */
-  async cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<{ status: JobStatus }> {
+  async cancel(jobId: string, options: { running?: 'cancel' | 'finish' } = {}): Promise<Canceled> {
     const { running = 'cancel' } = checkedOptions(options, ['running'])
     if (running !== 'cancel' && running !== 'finish') throw invalidArgument('running', 'must be cancel or finish')
     await this.scope.mustOwnJob(jobId)

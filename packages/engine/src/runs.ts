@@ -5,6 +5,7 @@ import { getWholeRun } from './lookup/get-whole-run.sql.ts'
 import { type ListRuns, listRuns } from './lookup/list-runs.sql.ts'
 import type { RunSummary, RunView } from './lookup/run-view.ts'
 import type { Engine } from './node/engine.ts'
+import type { Canceled } from './promotion/stop-live.ts'
 import { LibraryScope, OfScope, type Scope } from './scope.ts'
 import type { Page } from './store/page.ts'
 
@@ -22,8 +23,8 @@ export class RunsOf<Whose extends Scope> extends OfScope<Whose> {
     return getLogs(this.scope.fresh, this.scope.tenantId, runId)
   }
 
-  /** A waiting run is gone at once; a running one is asked to stop. */
-  async cancel(runId: string): Promise<{ status: 'canceled' | 'canceling' }> {
+  /** A waiting run is gone at once; a running one is asked to stop, and may still succeed. */
+  async cancel(runId: string): Promise<Canceled> {
     await this.scope.mustOwnRun(runId)
     return this.scope.engine.runChanges.cancel(runId, this.scope.actor)
   }

@@ -1,5 +1,5 @@
 import { ownEnd } from '../dependencies/own-run.ts'
-import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
+import { CAUSE, OUTCOME } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { recordUnrun } from '../store/record-ends.ts'
@@ -15,24 +15,13 @@ const RECORD_ONE_OFF = statement(
    ), ${recordUnrun('$4', { outcome: OUTCOME.canceled })} select from gone`,
 )
 
-const UNASKED = statement(
-  'has_run_not_asked_to_stop',
-  `select exists (select from belfry.runs r
-     where r.shard = $1 and r.job_id = $2 and r.state = ${RUN_STATE.leased} and not r.cancel_requested)`,
-)
-
-/** Whether a run of the job is performed that nobody has asked to stop yet. */
-export async function hasUnaskedRun(tx: Queryable, job: { shard: number; jobId: string }): Promise<boolean> {
-  return (await tx.query<[boolean]>(UNASKED, [job.shard, job.jobId]))[0]?.[0] === true
-}
-
 const WAS_CANCELED = statement(
   'job_was_canceled',
   `select e.outcome = ${OUTCOME.canceled} from (
      ${ownEnd('a.outcome', { shard: '$1', jobId: '$2', since: 'to_timestamp($3::float8 / 1000)' })}) e`,
 )
 
-/** Whether a one-off ended by being canceled. Nothing of it has ended before `since`, which leaves out the days before. */
+/** Whether the last run of a one-off ended by being canceled. Nothing of it has ended before `since`, which leaves out the days before. */
 export async function wasCanceled(
   tx: Queryable,
   job: { shard: number; jobId: string },

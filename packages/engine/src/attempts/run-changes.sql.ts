@@ -4,7 +4,7 @@ import { BelfryError, refusal } from '../errors.ts'
 import { DEFAULT_OVERLAP } from '../job/definition.ts'
 import { parseRunId, shardOfJob } from '../job/ids.ts'
 import { OVERLAP, type Overlap, RUN_STATE } from '../job/states.ts'
-import { stopLive } from '../promotion/stop-live.ts'
+import { type Canceled, canceledOf, stopLive } from '../promotion/stop-live.ts'
 import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -69,7 +69,7 @@ export class RunChanges {
   }
 
   /** Again: the same answer, until it has finished. */
-  async cancel(runId: string, by: string): Promise<{ status: 'canceled' | 'canceling' }> {
+  async cancel(runId: string, by: string): Promise<Canceled> {
     const { db, clock, wakeups, cancelGraceMs } = this.#deps
     const run = this.#parse(runId)
     const canceled = await db.transaction(async (tx) => {
@@ -78,7 +78,7 @@ export class RunChanges {
       const [owner] = await tx.query<[number, boolean]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
       const done = await stopLive(tx, run, { now, graceMs: cancelGraceMs, leased: 'ask' })
       if (owner && done.removed.length + done.asked.length > 0) {
-        const after = { status: done.asked.length > 0 ? 'canceling' : 'canceled' }
+        const after = canceledOf(done)
         const [tenantId, wasAsked] = owner
         if (!wasAsked) await record(tx, { tenantId, runId, action: 'cancel', by, after, at: now })
         return done
@@ -90,7 +90,7 @@ export class RunChanges {
     })
     for (const nominalAt of canceled.asked) wakeups.cancel(run.jobId, nominalAt)
     if (canceled.removed.length > 0) this.#deps.wakeups.gone(run.jobId)
-    return { status: canceled.asked.length > 0 ? 'canceling' : 'canceled' }
+    return canceledOf(canceled)
   }
 
   /**

@@ -1,4 +1,4 @@
-import { hasUnaskedRun, recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
+import { recordCanceledOneOff, wasCanceled } from '../attempts/cancel-runs.sql.ts'
 import { putRunPayload } from '../attempts/run-payloads.sql.ts'
 import { recordChange } from '../audit/record-change.sql.ts'
 import { deleteEdgesOf } from '../dependencies/delete-edges-of.sql.ts'
@@ -11,7 +11,7 @@ import { type DecideDeps, decideJob, isAlive, readyRunOf } from '../promotion/de
 import { dueOf } from '../promotion/due.ts'
 import { meetLive } from '../promotion/meet-live.sql.ts'
 import { skipUndecided } from '../promotion/skip-undecided.ts'
-import { stopLive } from '../promotion/stop-live.ts'
+import { type Canceled, canceledOf, stopLive } from '../promotion/stop-live.ts'
 import { insertBlockedRuns, insertReadyRuns } from '../ready/insert-runs.sql.ts'
 import type { MadeReady as Announced } from '../ready/woken.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
@@ -176,34 +176,38 @@ export class JobChanges {
     return 'active'
   }
 
-  /** No more runs. Those that nobody performs yet go; performed ones are asked to stop, unless they may finish. */
-  async cancel(jobId: string, running: 'cancel' | 'finish', by: string): Promise<{ status: JobStatus }> {
+  /**
+   * No more runs. Those that nobody performs yet go; performed ones are asked to stop, unless they may finish. Again: the same answer,
+   * until the last of them has ended.
+   */
+  async cancel(jobId: string, running: 'cancel' | 'finish', by: string): Promise<Canceled> {
     const { cancelGraceMs, wakeups } = this.#deps
     const { status, asked } = await this.#change(jobId, by, async (tx, { job, timer, ready, record, now }) => {
-      if (job.status === JOB_STATUS.canceled) return { status: 'canceled' as const, asked: [] }
       if (timer) await this.#giveUp(tx, { job, timer, now })
-      const leased = running === 'cancel' ? 'ask' : 'leave'
-      // Looked at before they are asked: of a one-off, that is all that tells a first cancel from a second.
-      const isNews = timer !== null || (leased === 'ask' && (await hasUnaskedRun(tx, job)))
-      const { removed, asked } = await stopLive(
-        tx,
-        { ...job, nominalAt: null },
-        { now, graceMs: cancelGraceMs, leased },
-      )
-      if (job.oneOff && !timer && removed.length + asked.length === 0 && !(await isAlive(tx, job.shard, job.jobId))) {
+      const at = {
+        now,
+        graceMs: cancelGraceMs,
+        leased: running === 'cancel' ? ('ask' as const) : ('leave' as const),
+      }
+      const stopped = await stopLive(tx, { ...job, nominalAt: null }, at)
+      const { removed, asked, leased } = stopped
+      const answer = { ...canceledOf(stopped), asked }
+      if (job.oneOff && !timer && removed.length + leased.length === 0) {
         // Canceled again: the same answer.
-        if (await wasCanceled(tx, job, createdAtOf(job.jobId) - DAY_MS)) return { status: 'canceled' as const, asked }
+        if (await wasCanceled(tx, job, createdAtOf(job.jobId) - DAY_MS)) return answer
         throw new BelfryError('already_finished', `job ${jobId} has finished already`)
       }
       ready.length = 0
+      const isOpen = !job.oneOff && job.status !== JOB_STATUS.canceled
       // How a one-off ended is told by its history; what it keeps must not say that it is still paused.
-      if (!job.oneOff || job.status === JOB_STATUS.paused)
+      if (isOpen || job.status === JOB_STATUS.paused)
         await writeJob(tx, { ...job, status: JOB_STATUS.canceled, pauseReason: null }, now)
       const hadName = await this.#hasName(tx, job)
       await this.#freeName(tx, job)
-      if (!job.oneOff || isNews || hadName || removed.length > 0)
+      const isNewlyAsked = running === 'cancel' && leased.some(({ isAsked }) => !isAsked)
+      if (isOpen || timer !== null || isNewlyAsked || hadName || removed.length > 0)
         await record('cancel', statusOf(job), { status: 'canceled', running })
-      return { status: 'canceled' as const, asked }
+      return answer
     })
     for (const nominalAt of asked) wakeups.cancel(jobId, nominalAt)
     this.#deps.wakeups.told()

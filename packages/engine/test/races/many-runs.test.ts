@@ -103,7 +103,7 @@ test('a caller that holds a run for long keeps no others from ending, being kept
 test('one run of many can be canceled; its handler is told, and the others go on', async () => {
   const t = await setupClaimed()
   const { run } = t.of(5)
-  expect(await t.other.jobs.cancel(run.jobId)).toEqual({ status: 'canceled' })
+  expect(await t.other.jobs.cancel(run.jobId)).toEqual({ status: 'canceling' })
   t.node.clock.advance(LEASE_MS / 2)
   await t.node.engine.keeper.runOnce()
   expect(run.signal.reason).toBe('canceled')

@@ -60,7 +60,7 @@ test('a one-off that is canceled again while its run is stopping leaves one row,
   const answers = []
   for (let i = 0; i < 3; i++) answers.push(await kit.jobs.cancel(jobId))
   answers.push(await kit.jobs.cancel(jobId, { running: 'finish' }))
-  expect(answers).toEqual(Array.from({ length: 4 }, () => ({ status: 'canceled' })))
+  expect(answers).toEqual(Array.from({ length: 4 }, () => ({ status: 'canceling' })))
   expect(await query(`select from job_changes where action = 'cancel' and subject_id = $1`, [jobId])).toHaveLength(1)
   letGo()
   await settled

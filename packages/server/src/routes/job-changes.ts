@@ -7,6 +7,7 @@ import { jobId, jobParams, runId } from '../schemas/ids.ts'
 import { jobChange, jobStatus } from '../schemas/job.ts'
 import { jobPatch, namedJobInput } from '../schemas/job-input.ts'
 import { noContent, pageOf, pageQuery } from '../schemas/page.ts'
+import { canceled } from '../schemas/run.ts'
 import { judgedBelow, optionalBody } from '../validation.ts'
 import { refuseTenant } from './jobs.ts'
 
@@ -97,7 +98,7 @@ export function jobChangeRoutes(app: App, limiter: Limiter): void {
             Type.Enum(['cancel', 'finish'], { description: 'What becomes of runs under way; default cancel.' }),
           ),
         }),
-        response: { 200: status },
+        response: { 200: canceled },
       },
     },
     ({ tenant, params, body }) => tenant.jobs.cancel(params.jobId, body),

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import type { App } from '../app.ts'
 import { jobId, runId } from '../schemas/ids.ts'
 import { instantText, pageOf, pageQuery } from '../schemas/page.ts'
-import { failureClass, logLine, run, runStatus, runSummary } from '../schemas/run.ts'
+import { canceled, failureClass, logLine, run, runStatus, runSummary } from '../schemas/run.ts'
 
 const MAX_WAIT_MS = 30_000
 const FIRST_PAUSE_MS = 20
@@ -101,7 +101,7 @@ export function runRoutes(app: App, clock: Clock): void {
         tags,
         summary: 'Cancel a run; one that is being performed is asked to stop',
         params,
-        response: { 200: Type.Object({ status: Type.String({ examples: ['canceled', 'canceling'] }) }) },
+        response: { 200: canceled },
       },
     },
     ({ tenant, params }) => tenant.runs.cancel(params.runId),

@@ -30,6 +30,12 @@ const FAILURE_CLASSES = [
 const CAUSES = ['schedule', 'create', 'trigger', 'backfill', 'chain', 'catch_up'] as const
 
 export const runStatus = Type.Enum([...RUN_STATUSES], { description: 'Where the run is, or how it ended.' })
+export const canceled = Type.Object({
+  status: Type.Enum(['canceled', 'canceling'], {
+    description:
+      '`canceled`: it is not performed, now or later. `canceling`: a run is being performed, and may still succeed.',
+  }),
+})
 export const failureClass = Type.Enum([...FAILURE_CLASSES], {
   description: 'What kind of failure the last attempt was.',
 })
