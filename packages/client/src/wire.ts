@@ -70,7 +70,7 @@ export interface ApiKey {
 }
 
 export interface Attempt {
-  /** 0: the run ended without ever being performed. */
+  /** The row of an end without a lease (`leasedAt` is null) has 0 if there was no attempt, else the number after the last one. */
   number: number
   /** Whether it used up one of `maxAttempts`. */
   counted: boolean

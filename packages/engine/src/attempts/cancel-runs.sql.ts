@@ -10,7 +10,7 @@ const RECORD_ONE_OFF = statement(
   'record_canceled_one_off',
   `with gone as (
      select n.nominal_at, n.nominal_at as due_at, $2::uuid as job_id, $5::int as tenant_id, $6::int as queue_id, $7::int as job_version, $1::smallint as shard,
-       ${CAUSE.create} as cause, true as one_off, $8::boolean as has_dependents
+       ${CAUSE.create} as cause, true as one_off, $8::boolean as has_dependents, 0 as attempt
      from (select to_timestamp($3::float8 / 1000)) as n (nominal_at)
    ), ${recordUnrun('$4', { outcome: OUTCOME.canceled })} select from gone`,
 )

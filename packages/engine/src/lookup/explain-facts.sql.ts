@@ -63,7 +63,7 @@ const ATTEMPT = columns<EndedAttempt>({
   ...{ failureClass: 'a.failure_class', error: 'a.error', reason: 'a.reason', reasonAt: ms('a.reason_at') },
   ...{ statusCode: 'a.status_code', holder: 'a.holder::text', dueAt: ms('a.due_at'), leasedAt: ms('a.leased_at') },
   ...{ startedAt: ms('a.started_at'), finishedAt: ms('a.finished_at'), cause: 'a.cause', jobVersion: 'a.job_version' },
-  queue: `case when a.number = 0 then ${queueOf('a')} end`,
+  queue: `case when a.leased_at is null then ${queueOf('a')} end`,
 })
 const SKIP = columns({
   from: column<Instant>(ms('s.from_nominal')),
@@ -170,7 +170,7 @@ export interface EndedAttempt extends PastAttempt {
   dueAt: Instant
   cause: number
   jobVersion: number
-  /** Of a run that nobody ever performed. */
+  /** Of an end without a lease. */
   queue: string | null
 }
 

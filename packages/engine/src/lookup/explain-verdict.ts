@@ -119,7 +119,7 @@ const UNRUN = new Map<number | null, Reason>([
 /** A run that nobody ever performed did not run, though it was there; one past its deadline was leased and not begun. */
 function judgeEnded(blank: Judgement): Judgement {
   const last = blank.attempts.at(-1) as EndedAttempt
-  const wasPerformed = blank.attempts.some(({ number, outcome }) => number > 0 && outcome !== OUTCOME.skipped)
+  const wasPerformed = blank.attempts.some(({ leasedAt, outcome }) => leasedAt !== null && outcome !== OUTCOME.skipped)
   if (wasPerformed) return { ...blank, verdict: 'ran', reason: null, dueAt: last.dueAt }
   const reason = last.outcome === OUTCOME.canceled ? 'canceled' : (UNRUN.get(last.reason) ?? 'start_deadline')
   return { ...blank, verdict: 'skipped', reason, dueAt: last.dueAt, skip: { ...NO_SKIP, decidedAt: last.finishedAt } }

@@ -18,6 +18,7 @@ import { type ReadyWait, readReadyWait } from './explain-waits.sql.ts'
 import type { Doer, ExplainedRun, Explanation, Waits } from './explanation.ts'
 import { limitInWords, readLimitedBy } from './limited-by.sql.ts'
 import {
+  attemptOf,
   attemptViewOf,
   causeOf,
   dateOf,
@@ -271,14 +272,14 @@ const unreadableZoneOf = ({ times }: InForce): string =>
 function explainedRunOf(jobId: string, { at, live, attempts }: Judgement): ExplainedRun {
   const last = attempts.at(-1)
   const final = live === null ? attempts.findLast((attempt) => attempt.final) : undefined
-  const began = attempts.find(({ number }) => number > 0)
+  const began = attempts.find(({ leasedAt }) => leasedAt !== null)
   const startedAt = began ? (began.startedAt ?? began.leasedAt) : (live?.leasedAt ?? null)
   return {
     id: runIdOf(jobId, at),
     status: live ? liveStatusOf(live.state) : final ? finalStatusOf(final.outcome) : 'failed',
     cause: causeOf(live?.cause ?? last?.cause ?? -1),
     dueAt: new Date(live?.dueAt ?? last?.dueAt ?? at),
-    attempt: Math.max(live?.attempt ?? 0, ...attempts.map(({ number }) => number)),
+    attempt: Math.max(live?.attempt ?? 0, ...attempts.map(attemptOf)),
     failures: live?.failures ?? attempts.filter(isFailure).length,
     latenessMs: startedAt === null ? null : Math.max(0, startedAt - at),
     startedAt: dateOf(live?.state === RUN_STATE.leased ? live.leasedAt : startedAt),

@@ -24,7 +24,7 @@ const READY = statement(
   'explain_ready',
   `with latest as materialized (
      select a.queue_id, a.finished_at, a.leased_at from belfry.attempts a
-     where a.tenant_id = $1 and a.tenant_id > 0 and a.finished_at > to_timestamp(($4::float8 - ${LATELY_MS}) / 1000) and a.finished_at <= to_timestamp($4::float8 / 1000) and a.number > 0
+     where a.tenant_id = $1 and a.tenant_id > 0 and a.finished_at > to_timestamp(($4::float8 - ${LATELY_MS}) / 1000) and a.finished_at <= to_timestamp($4::float8 / 1000) and a.leased_at is not null
      order by a.finished_at desc limit ${MAX_SCANNED}
    )
    select (select count(*)::int from (${AHEAD}) ahead),

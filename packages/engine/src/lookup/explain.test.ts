@@ -139,8 +139,8 @@ test('a ready run tells how many are before it and when its turn comes, if that 
       'The run of 2026-01-05 08:00 UTC is ready, behind 2 runs of the queue mail; nothing of this queue has ended in the last five minutes.',
   })
   await t.query(
-    `insert into attempts (nominal_at, due_at, started_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final)
-     select to_timestamp($1), to_timestamp($1), to_timestamp($1), to_timestamp($1), gen_random_uuid(), 1, q.id, 1, 1, 0, 1, 1, true, true
+    `insert into attempts (nominal_at, due_at, leased_at, started_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final)
+     select to_timestamp($1), to_timestamp($1), to_timestamp($1), to_timestamp($1), to_timestamp($1), gen_random_uuid(), 1, q.id, 1, 1, 0, 1, 1, true, true
      from queues q cross join generate_series(1, 3) where q.name = 'mail'`,
     [START / 1_000],
   )

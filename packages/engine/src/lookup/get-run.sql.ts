@@ -7,6 +7,7 @@ import { column, columns, type Read } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import {
+  attemptOf,
   attemptViewOf,
   causeOf,
   dateOf,
@@ -133,7 +134,7 @@ function runViewOf(jobId: string, nominalAt: Instant, place: Place, ended: reado
     // Infinite while its job is paused.
     dueAt: dateOf(place.dueAt ?? last?.dueAt ?? null) ?? new Date(nominalAt),
     status: statusOf(place, final),
-    attempt: Math.max(place.attempt ?? 0, ...ended.map(({ number }) => number)),
+    attempt: Math.max(place.attempt ?? 0, ...ended.map(attemptOf)),
     failures: failures !== null && (state !== null || place.isDead) ? failures : ended.filter(isFailure).length,
     queue: place.queue ?? last?.queue ?? '',
     cause: causeOf(place.cause ?? last?.cause ?? -1),

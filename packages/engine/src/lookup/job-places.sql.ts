@@ -2,6 +2,7 @@ import { ownEnd } from '../dependencies/own-run.ts'
 import { CAUSE, OUTCOME, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { column, columns, type Read } from '../store/columns.ts'
+import { ATTEMPT_OF_END } from './run-columns.sql.ts'
 
 /**
  * Where a job can be, as joins that every look-up of jobs shares: each by primary key, except its
@@ -9,8 +10,7 @@ import { column, columns, type Read } from '../store/columns.ts'
  * written.
  *
  * The last run is the one with the latest nominal time; where that is a triggered run of a one-off, the end of the job is looked up
- * apart. Within a run it is the end that came last, not the one with the
- * highest number: a run that is canceled between two attempts ends with the number 0.
+ * apart. Within a run it is the end that came last.
  */
 export const jobPlaces = (shard: string, id: string, since: string): string => `
    left join lateral (
@@ -28,7 +28,7 @@ export const jobPlaces = (shard: string, id: string, since: string): string => `
      select d.nominal_at, d.failure_class, d.error, d.died_at, d.attempt from belfry.dead_letters d where d.shard = ${shard} and d.job_id = ${id}
      order by d.nominal_at desc limit 1) d on true
    left join lateral (
-     select a.nominal_at, a.outcome, a.failure_class, a.error, a.finished_at, a.number, a.cause from belfry.attempts a
+     select a.nominal_at, a.outcome, a.failure_class, a.error, a.finished_at, ${ATTEMPT_OF_END} as attempt, a.cause from belfry.attempts a
      where a.shard = ${shard} and a.job_id = ${id} and a.finished_at >= ${since} and a.final
      order by a.nominal_at desc, a.finished_at desc limit 1) a on true
    left join lateral (
@@ -90,6 +90,6 @@ export const JOB = columns({
   ),
   lastError: column<string | null>('case when a.nominal_at is not null then a.error else d.error end'),
   lastFinishedAt: column<Instant | null>('coalesce(a.finished_at, d.died_at)'),
-  lastAttempt: column<number | null>('coalesce(a.number, d.attempt)'),
+  lastAttempt: column<number | null>('coalesce(a.attempt, d.attempt)'),
 })
 export type JobRow = Read<typeof JOB>

@@ -71,8 +71,8 @@ async function setup({ shards = 8 }: { shards?: number } = {}) {
     } = {},
   ) =>
     database.query(
-      `insert into attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final)
-       values (to_timestamp($1), to_timestamp($1), to_timestamp($2), $3, $4, $5, 1, $6, $7, $8, 0, true, $9)`,
+      `insert into attempts (nominal_at, due_at, leased_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final)
+       values (to_timestamp($1), to_timestamp($1), to_timestamp($1), to_timestamp($2), $3, $4, $5, 1, $6, $7, $8, 0, true, $9)`,
       [at / 1000, ended / 1000, jobId, tenant, queue, number, shardOf(jobId), outcome, final],
     )
   const die = (jobId: string, { tenant = 1, queue = 1, died = NOW, failureClass = 1 } = {}) =>
@@ -199,8 +199,8 @@ test('thousands of runs of everybody, many with the same instant, are listed eac
      from generate_series(0, 2999) n`,
   )
   await t.query(
-    `insert into attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final)
-     select '2026-11-15', now(), '2026-11-15'::timestamptz + n / 700 * interval '1 hour', ('019b0000-0000-7000-8000-' || lpad(to_hex(9000 + n / 2), 12, '0'))::uuid, 1 + n / 2 % 2, 1, 1,
+    `insert into attempts (nominal_at, due_at, leased_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, cause, counted, final)
+     select '2026-11-15', now(), '2026-11-15', '2026-11-15'::timestamptz + n / 700 * interval '1 hour', ('019b0000-0000-7000-8000-' || lpad(to_hex(9000 + n / 2), 12, '0'))::uuid, 1 + n / 2 % 2, 1, 1,
        1 + n % 2, 0, 2 - n % 2, 0, true, n % 2 = 1
      from generate_series(0, 2999) n`,
   )

@@ -293,7 +293,7 @@ test('a one-off that was canceled long before its time is found as canceled', as
   })
 })
 
-test('a run that is canceled between two attempts is canceled, though its end has the number 0', async () => {
+test('a run that is canceled between two attempts is canceled, and had as many attempts as it was leased', async () => {
   const t = await setup()
   const jobId = await t.immediate()
   await t.lease(jobId, 1)
@@ -301,7 +301,10 @@ test('a run that is canceled between two attempts is canceled, though its end ha
     { kind: 'goes_on', ...t.ending(jobId, NOW), ...t.failing, counted: true, nextDueAt: LATER, turn: null },
   ])
   await stopLive(t.db, { shard: SHARD, jobId, nominalAt: null }, { now: NOW + 1_000, graceMs: 0, leased: 'ask' })
-  expect(await getJob(t.db, 1, jobId)).toMatchObject({ status: 'canceled', lastRun: { status: 'canceled' } })
+  expect(await getJob(t.db, 1, jobId)).toMatchObject({
+    status: 'canceled',
+    lastRun: { status: 'canceled', attempt: 1 },
+  })
   expect(await getRun(t.db, 1, runIdOf(jobId, NOW))).toMatchObject({ status: 'canceled', attempt: 1, failures: 1 })
 })
 
@@ -321,8 +324,8 @@ test('a recurring job has its schedule, its next nominal time and its last run, 
     dueAt: new Date(LATER + 5),
   })
 
-  const ends = `insert into attempts (nominal_at, due_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause, counted, final, error)
-    values (to_timestamp($2), to_timestamp($2), to_timestamp($2), $1, 1, 1, 1, $3, ${SHARD}, $4, $5, 0, true, $6, $7)`
+  const ends = `insert into attempts (nominal_at, due_at, leased_at, finished_at, job_id, tenant_id, queue_id, job_version, number, shard, outcome, failure_class, cause, counted, final, error)
+    values (to_timestamp($2), to_timestamp($2), to_timestamp($2), to_timestamp($2), $1, 1, 1, 1, $3, ${SHARD}, $4, $5, 0, true, $6, $7)`
   await t.query(ends, [jobId, NOW / 1000 - 60, 1, OUTCOME.succeeded, null, true, null])
   await t.query(ends, [jobId, NOW / 1000, 1, OUTCOME.failed, 1, false, 'first'])
   await t.query(ends, [jobId, NOW / 1000, 2, OUTCOME.failed, 2, true, 'second'])

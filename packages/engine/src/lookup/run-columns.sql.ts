@@ -8,6 +8,9 @@ const queueOf = (row: string): string => `(select q.name from belfry.queues q wh
 const tenantOf = (row: string): string =>
   `(select n.name from belfry.tenants n where n.id = ${row}.tenant_id) as tenant`
 
+/** `attemptOf` of a row `a` of history. */
+export const ATTEMPT_OF_END = 'case when a.leased_at is null then greatest(a.number - 1, 0) else a.number end'
+
 /** Of a live run `r`, whose attempt that ended last is `last`, or nothing. A run that is over has an outcome in place of a state. */
 export const LIVE_RUN = columns({
   jobId: column<string>('r.job_id'),
@@ -40,7 +43,7 @@ export const pastColumns = LIVE_RUN.textOf({
   nominalAt: 'a.nominal_at',
   dueAt: 'a.due_at',
   outcome: 'a.outcome',
-  attempt: 'a.number',
+  attempt: ATTEMPT_OF_END,
   failures: `case when a.number = 1 then case when a.outcome in (${OUTCOME.failed}, ${OUTCOME.lost}) then 1 else 0 end
          else (select count(*)::int from belfry.attempts f where f.shard = a.shard and f.job_id = a.job_id and f.nominal_at = a.nominal_at
            and f.finished_at >= a.nominal_at - interval '1 day' and f.counted and f.outcome in (${OUTCOME.failed}, ${OUTCOME.lost})) end`,

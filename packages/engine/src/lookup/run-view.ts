@@ -46,7 +46,7 @@ export interface RunSummary {
 }
 
 export interface AttemptView {
-  /** 0: the run ended without ever being performed. */
+  /** The row of an end without a lease (`leasedAt` is null) has 0 if there was no attempt, else the number after the last one. */
   number: number
   counted: boolean
   status: Outcome | 'unknown'
@@ -132,6 +132,10 @@ export function attemptViewOf(attempt: PastAttempt): Omit<AttemptView, 'response
 
 export const dateOf = (instant: Instant | null): Date | null =>
   instant === null || !Number.isFinite(instant) ? null : new Date(instant)
+
+/** The number of the last attempt by then. */
+export const attemptOf = ({ number, leasedAt }: { number: number; leasedAt: Date | Instant | null }): number =>
+  leasedAt === null ? Math.max(0, number - 1) : number
 
 export const failureClassOf = (value: number | null): FailureClass | null =>
   value === null ? null : (nameOf(FAILURE_CLASS, value) ?? null)

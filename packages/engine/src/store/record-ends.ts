@@ -8,9 +8,9 @@ type EndTexts = { outcome: Text } & Partial<Record<'counted' | 'final' | 'failur
 
 /** What an ending statement returns of the rows `r` of runs that have no lease. */
 export const ENDED_RUN =
-  'r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents'
+  'r.nominal_at, r.due_at, r.job_id, r.tenant_id, r.queue_id, r.job_version, r.shard, r.cause, r.one_off, r.has_dependents, r.attempt'
 /** The same of leased runs; `started_at` and `finished_at`, in milliseconds, are added by the statement. */
-export const ENDED_LEASE = `${ENDED_RUN}, r.leased_at, r.holder, r.attempt`
+export const ENDED_LEASE = `${ENDED_RUN}, r.leased_at, r.holder`
 
 /** The parts of a statement that deleted the leased runs `gone`: `told` tells their dependents, `kept` is their last attempt. */
 export const recordEnds = (end: EndTexts): string => `told as (
@@ -19,9 +19,12 @@ export const recordEnds = (end: EndTexts): string => `told as (
      ${appendAttempts('gone', end)}
    )`
 
-/** The same of runs that end at `now` without a lease. Each leaves an attempt with the number 0 that does not count: nothing vanishes. */
+/**
+ * The same of runs that end at `now` without a lease. Each leaves a row that does not count: nothing vanishes. Its number is 0 if the run
+ * was never leased, else the one after its last attempt: so no two rows of a run have one number, and the end has the highest.
+ */
 export const recordUnrun = (now: string, end: EndTexts): string => `told as (
-     ${tellDependents('gone', { number: '0', outcome: end.outcome })} returning 1
+     ${tellDependents('gone', { number: NO_LEASE.number, outcome: end.outcome })} returning 1
    ), kept as (
      ${append('gone', { ...NO_LEASE, finishedAt: `to_timestamp(${now}::float8 / 1000)` }, { ...end, counted: 'false' })}
    )`
@@ -36,7 +39,12 @@ const LEASE = {
   startedAt: 'to_timestamp(e.started_at / 1000)',
   finishedAt: 'to_timestamp(e.finished_at / 1000)',
 }
-const NO_LEASE = { number: '0', holder: 'null', leasedAt: 'null', startedAt: 'null' }
+const NO_LEASE = {
+  number: 'case when e.attempt = 0 then 0 else e.attempt + 1 end',
+  holder: 'null',
+  leasedAt: 'null',
+  startedAt: 'null',
+}
 
 /** The only text that appends to history. */
 const append = (ended: string, lease: typeof LEASE, end: EndTexts): string =>

@@ -76,7 +76,10 @@ const response = Type.Object(
 
 const attempt = Type.Object(
   {
-    number: Type.Integer({ description: '0: the run ended without ever being performed.' }),
+    number: Type.Integer({
+      description:
+        'The row of an end without a lease (`leasedAt` is null) has 0 if there was no attempt, else the number after the last one.',
+    }),
     counted: Type.Boolean({ description: 'Whether it used up one of `maxAttempts`.' }),
     status: Type.String({ description: 'How it ended.' }),
     failureClass: nullable(Type.String()),
