@@ -27,7 +27,7 @@ export interface ExplainRequest extends ExplainDeps {
 /** What became of the nominal time that a person means by an instant, or will. Null: there is no such job. */
 export async function explainAt(request: ExplainRequest, jobId: string, at: Instant): Promise<Explanation | null> {
   const known = await readKnown(request, jobId, meantBy(at))
-  return known && explainKnown(request, jobId, known, at)
+  return known && explainKnown(request, jobId, known, { at, orElse: at })
 }
 
 /** The same for now: of a job that runs once, its run that is alive, or else its time to come or its last run; else this minute. */
@@ -37,18 +37,21 @@ export async function explainNow(request: ExplainRequest, jobId: string): Promis
   if (known === null) return null
   const { isOneOff, live, timer, attempts } = known.facts
   const only = live.at(-1)?.nominalAt ?? timer?.nominalAt ?? attempts.at(-1)?.nominalAt
-  return explainKnown(request, jobId, known, (isOneOff ? only : null) ?? minute)
+  const at = (isOneOff ? only : null) ?? minute
+  // A job that was made in this minute is not asked about the time before it.
+  return explainKnown(request, jobId, known, { at, orElse: Math.max(at, known.created) })
 }
 
+/** The nominal time that is meant by `at`; where there is none, the instant `orElse`. */
 async function explainKnown(
   request: ExplainRequest,
   jobId: string,
   known: Known,
-  at: Instant,
+  { at, orElse }: { at: Instant; orElse: Instant },
 ): Promise<Explanation | null> {
   const meant = meantBy(at)
   const exact = firstNominal(known, { from: at, to: at + 1 })
-  const nominalAt = exact ?? firstNominal(known, meant) ?? at
+  const nominalAt = exact ?? firstNominal(known, meant) ?? orElse
   const judged = await judgedWith(request, jobId, known, nominalAt)
   const [explanation] = await explanationsOf(request, jobId, known, [{ ...judged, at: nominalAt }])
   return explanation ? { ...explanation, at: new Date(at) } : null
@@ -106,13 +109,14 @@ async function readKnown(request: ExplainRequest, jobId: string, window: Range):
   if (facts?.isOneOff) facts = await readFacts(db, { ...job, from: Number.NEGATIVE_INFINITY, to: END_OF_TIME })
   if (facts === null) return null
   const calendars = await calendarsOf(request, facts, window.from)
-  // Before a job was created it had no times.
-  const asked = { from: Math.max(window.from, created), to: window.to }
+  // Before a job was created it had no times. Its first one may be when it was asked for, a moment before it got its id.
+  const begun = Math.min(created, facts.timer?.nominalAt ?? created)
+  const asked = { from: Math.max(window.from, begun), to: window.to }
   const befores = calendars.changes.flatMap(({ before }) => before ?? [])
   const hasManyDays = areManyDays([...calendars.now.values(), ...befores])
   const timeline = timelineOf(facts, jobId, calendars, hasManyDays ? asked : null)
   const historySince = Math.floor(now / DAY_MS) * DAY_MS - historyDays * DAY_MS
-  return { facts, timeline, calendarChanges: calendars.changes, hasManyDays, created, now, historySince }
+  return { facts, timeline, calendarChanges: calendars.changes, hasManyDays, created: begun, now, historySince }
 }
 
 async function calendarsOf(request: ExplainRequest, facts: Facts, since: Instant) {
