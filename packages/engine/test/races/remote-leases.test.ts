@@ -4,7 +4,7 @@ import { OUTCOME } from '../../src/job/states.ts'
 import { leasesOfCalls } from '../../src/leases/recover.sql.ts'
 import { startLossyProxy } from './lossy-proxy.ts'
 import { LEASE_MS, MANY } from './many-runs.ts'
-import { setup } from './setup.ts'
+import { START, setup } from './setup.ts'
 import { tokensOf, workerOf } from './worker.ts'
 
 /** Two nodes, and so many runs that are ready. */
@@ -339,4 +339,21 @@ test('a checkpoint that was left through another node goes when its run is over'
   expect(await workerOf(t.node).complete(tokens)).toEqual(['ok'])
   await t.node.engine.purge()
   expect(await t.count('checkpoints')).toBe(0)
+})
+
+test('a call that does not wait is given what is ready, also while calls are compared with those before', async () => {
+  const t = await setupRuns(100)
+  let isOver = false
+  const compare = async () => {
+    while (!isOver) {
+      await t.node.engine.remote.calls.tidy(START)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  const comparing = compare()
+  const given: number[] = []
+  for (let i = 0; i < 100; i++) given.push((await workerOf(t.node, `w${i}`).lease({ requestId: 'r' })).runs.length)
+  isOver = true
+  await comparing
+  expect(given).toEqual(Array(100).fill(1))
 })

@@ -40,6 +40,8 @@ export class PollLine implements Taker, Step {
   readonly #polls = new Map<string, Poll>()
   /** Those that have waited long enough: what is ready now is the last that they get. */
   #expired: Poll[] = []
+  /** Calls are compared with those before, and cannot be claimed for meanwhile. */
+  #comparing: Promise<void> = Promise.resolve()
   #hasBacklog = false
   isPaused = false
   lastUsedAt: Instant
@@ -86,8 +88,14 @@ export class PollLine implements Taker, Step {
 
   /** Looks which of those that wait are repeated calls, before there is anything to claim for them. */
   async lookForRepeated(): Promise<void> {
-    const unsure = [...this.#polls.values()].filter((poll) => poll.mayBeRepeated && !poll.isBusy)
+    const unsure = this.#idle.filter((poll) => poll.mayBeRepeated && !poll.isLeaving)
     if (unsure.length === 0) return
+    const comparing = this.#compare(unsure)
+    this.#comparing = comparing.catch(() => {})
+    await comparing
+  }
+
+  async #compare(unsure: Poll[]): Promise<void> {
     for (const poll of unsure) poll.isBusy = true
     try {
       await this.#deps.answerRepeated(unsure, null)
@@ -103,6 +111,7 @@ export class PollLine implements Taker, Step {
       poll.answer([])
       return
     }
+    poll.isLeaving = true
     this.#expired.push(poll)
     this.loop.wake()
   }
@@ -110,6 +119,8 @@ export class PollLine implements Taker, Step {
   async runOnce(): Promise<{ waitMs: number }> {
     const last = this.#expired
     this.#expired = []
+    // A call that leaves is claimed for once more, so it must not be one of those that nothing can be claimed for.
+    if (last.length > 0) await this.#comparing
     if (this.#polls.size > 0 && this.claimer.backlogged) await this.#gather()
     try {
       return await this.claimer.runOnce()

@@ -28,6 +28,8 @@ export class Poll {
   mayBeRepeated: boolean
   /** It is being claimed for, or looked at whether it is a repeated one; not both at once, since one would see the other's. */
   isBusy = false
+  /** It has waited long enough: what is claimed next is the last that it gets. */
+  isLeaving = false
   readonly answered: Promise<DefinedLease[]>
   #settle: ((leases: DefinedLease[]) => void) | null
   #onOver: (() => void) | null = null
