@@ -1891,7 +1891,7 @@ export interface Worker {
   startedAt: string
   /** When it last called. */
   lastSeenAt: string
-  /** How many runs it held then. */
+  /** How many runs it held then, without those whose leases have ended since. */
   inFlight: number
 }
 

@@ -20,7 +20,7 @@ export interface WorkerView {
   labels: Record<string, string>
   startedAt: Date
   lastSeenAt: Date
-  /** Runs it held when it was last seen. */
+  /** Runs it held when it was last seen, without those whose leases have ended since. */
   inFlight: number
 }
 

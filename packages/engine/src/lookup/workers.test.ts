@@ -31,8 +31,16 @@ async function setup() {
   const saw = (sightings: Partial<Sighting>[], now = NOW) =>
     sawWorkers(
       db,
-      sightings.map((one) => ({ tenantId: 1, id: 'w1', queue: null, inFlight: null, isNew: true, ...one })),
-      { shards: SHARDS, now },
+      sightings.map((one) => ({
+        tenantId: 1,
+        id: 'w1',
+        queue: null,
+        seenAt: now,
+        inFlight: null,
+        isNew: true,
+        ...one,
+      })),
+      SHARDS,
     )
   const get = (id: string, now = NOW, tenantId = 1) => getWorker(db, key(id, tenantId), now)
   const list = async (request: ListWorkers = {}, now = NOW) => {

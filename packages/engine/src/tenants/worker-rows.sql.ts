@@ -47,8 +47,9 @@ const PUT = statement(
 const SAW = statement(
   'saw_workers',
   `insert into belfry.workers as w (started_at, seen_at, tenant_id, in_flight, shard, id, queues)
-   select to_timestamp($1::float8 / 1000), to_timestamp($1::float8 / 1000), u.tenant_id, u.in_flight, u.shard, u.id, string_to_array(u.queues, ',')
-   from unnest($2::smallint[], $3::int[], $4::text[], $5::text[], $6::int[], $7::boolean[]) as u (shard, tenant_id, id, queues, in_flight, is_new)
+   select to_timestamp(u.seen_at / 1000), to_timestamp(u.seen_at / 1000), u.tenant_id, u.in_flight, u.shard, u.id, string_to_array(u.queues, ',')
+   from unnest($1::float8[], $2::smallint[], $3::int[], $4::text[], $5::text[], $6::int[], $7::boolean[])
+     as u (seen_at, shard, tenant_id, id, queues, in_flight, is_new)
    where u.is_new or exists (select from belfry.workers w where w.shard = u.shard and w.tenant_id = u.tenant_id and w.id = u.id)
    order by u.shard, u.tenant_id, u.id
    on conflict (shard, tenant_id, id) do update set
@@ -125,11 +126,13 @@ export async function putWorker(db: Queryable, key: WorkerKey, fields: WorkerFie
   return workerOf(row as Row)
 }
 
-/** A worker called: which one, for which queue, and how many runs it holds. Null: the call did not tell. */
+/** A worker called: which one, for which queue, and how many runs it holds, which may be fewer since. Null: the call did not tell. */
 export interface Sighting {
   tenantId: number
   id: string
   queue: string | null
+  /** When it called last. */
+  seenAt: Instant
   inFlight: number | null
   /** Makes it known if it is not. One that was seen before, and is gone from the registry, has left. */
   isNew: boolean
@@ -139,12 +142,12 @@ export interface Sighting {
 export async function sawWorkers(
   db: Queryable,
   sightings: readonly Sighting[],
-  { shards, now }: { shards: number; now: Instant },
+  shards: number,
 ): Promise<{ tenantId: number; id: string; isDraining: boolean }[]> {
   if (sightings.length === 0) return []
   const seen = eachOnce(sightings)
   const rows = await db.query<[number, string, boolean]>(SAW, [
-    now,
+    seen.map((one) => one.seenAt),
     seen.map((one) => shardOfKey(one.tenantId, one.id, shards)),
     seen.map((one) => one.tenantId),
     seen.map((one) => one.id),
@@ -157,21 +160,23 @@ export async function sawWorkers(
 
 interface Seen extends Pick<Sighting, 'tenantId' | 'id' | 'isNew'> {
   queues: Set<string>
+  seenAt: Instant
   inFlight: number
 }
 
 /** One statement can write a row once; of several sightings the last word on what is in flight counts. */
 function eachOnce(sightings: readonly Sighting[]): Seen[] {
   const seen = new Map<string, Seen>()
-  for (const { tenantId, id, queue, inFlight, isNew } of sightings) {
+  for (const { tenantId, id, queue, seenAt, inFlight, isNew } of sightings) {
     const key = `${tenantId}:${id}`
     let one = seen.get(key)
     if (one === undefined) {
-      one = { tenantId, id, queues: new Set(), inFlight: UNKNOWN, isNew: false }
+      one = { tenantId, id, queues: new Set(), seenAt, inFlight: UNKNOWN, isNew: false }
       seen.set(key, one)
     }
     if (queue !== null) one.queues.add(queue)
     one.isNew ||= isNew
+    one.seenAt = Math.max(one.seenAt, seenAt)
     if (inFlight !== null) one.inFlight = inFlight
   }
   return [...seen.values()]

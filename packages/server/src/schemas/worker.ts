@@ -61,7 +61,7 @@ export const worker = Type.Object(
     labels: Type.Record(Type.String(), Type.String()),
     startedAt: instant('When it was first seen.'),
     lastSeenAt: instant('When it last called.'),
-    inFlight: Type.Integer({ description: 'How many runs it held then.' }),
+    inFlight: Type.Integer({ description: 'How many runs it held then, without those whose leases have ended since.' }),
   },
   { title: 'Worker' },
 )

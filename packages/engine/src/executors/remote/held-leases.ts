@@ -1,7 +1,7 @@
 import { type Fence, runKey } from '../../leases/lease.ts'
 import type { Instant } from '../../runtime/clock.ts'
 import type { DefinedLease } from '../startable.ts'
-import type { KnownWorker } from './known-worker.ts'
+import { type KnownWorker, SLACK_MS } from './known-worker.ts'
 
 /** What one lease call holds, as far as this node knows. */
 interface HeldCall {
@@ -18,9 +18,6 @@ export interface HeldLease {
   hasLeft: boolean
 }
 
-/** So long after its end a lease is looked for in the tables alone. */
-const KEEP_MS = 5_000
-
 /** The leases that this node gave to workers. It is a memory, not the truth: a lease that is not in it is read from the tables. */
 export class HeldLeases {
   readonly #calls = new Map<string, HeldCall>()
@@ -36,6 +33,7 @@ export class HeldLeases {
       if (known === undefined) worker.inFlight++
       call.leases.set(runKey(lease), { lease, worker, leaseMs, hasLeft: known?.hasLeft ?? false })
       call.until = Math.max(call.until, lease.leaseUntil)
+      worker.holdsUntil = Math.max(worker.holdsUntil, lease.leaseUntil)
     }
   }
 
@@ -79,7 +77,7 @@ export class HeldLeases {
 
   forgetExpired(now: Instant): void {
     for (const [holder, call] of this.#calls) {
-      if (now < call.until + KEEP_MS) continue
+      if (now < call.until + SLACK_MS) continue
       call.worker.inFlight -= call.leases.size
       this.#calls.delete(holder)
     }

@@ -37,22 +37,28 @@ export class KnownWorkers {
     const sightings: Sighting[] = []
     for (const [key, worker] of this.#workers) {
       if (worker.calls.size > 0) worker.seenAt = now
-      else if (!worker.isNews && now - worker.seenAt > FORGET_MS) this.#workers.delete(key)
-      if (!worker.isNews && worker.calls.size === 0) continue
+      const inFlight = worker.inFlightAt(now)
+      const hasChanged = worker.isNews || worker.calls.size > 0 || inFlight !== worker.toldInFlight
+      if (!hasChanged) {
+        // One that holds something is remembered, so that the registry hears when it does not any more.
+        if (inFlight === 0 && now - worker.seenAt > FORGET_MS) this.#workers.delete(key)
+        continue
+      }
       worker.isNews = false
-      const { tenantId, id, queue, inFlight, isTold } = worker
-      sightings.push({ tenantId, id, queue, inFlight: Math.max(0, inFlight), isNew: !isTold })
+      const { tenantId, id, queue, seenAt, isTold } = worker
+      sightings.push({ tenantId, id, queue, seenAt, inFlight, isNew: !isTold })
     }
     if (sightings.length === 0) return
-    const known = await sawWorkers(db, sightings, { shards, now })
+    const known = await sawWorkers(db, sightings, shards)
     const byKey = new Map(known.map((one) => [`${one.tenantId}.${one.id}`, one]))
-    for (const { tenantId, id } of sightings) {
+    for (const { tenantId, id, inFlight } of sightings) {
       const found = byKey.get(`${tenantId}.${id}`)
       const worker = this.find(tenantId, id)
       // Somebody deleted it, through whichever node: it is there again with its next call.
       if (found === undefined) this.forget(tenantId, id)
       else if (worker) {
         worker.isTold = true
+        worker.toldInFlight = inFlight ?? 0
         this.drain(worker, found.isDraining)
       }
     }

@@ -98,7 +98,10 @@ export class RemoteWorkers implements Step {
       const answer = claims[i] ? (answers.next().value as BeatAnswer) : UNKNOWN
       return { token, ...answer }
     })
-    for (const { token, outcome } of leases) if (outcome === 'cancel_requested') told(worker, token)
+    for (const { token, outcome, ...answer } of leases) {
+      if (outcome === 'cancel_requested') told(worker, token)
+      if ('leaseUntil' in answer) worker.holdsUntil = Math.max(worker.holdsUntil, Number(answer.leaseUntil))
+    }
     return worker.isDraining ? { leases, draining: true } : { leases }
   }
 
