@@ -14,7 +14,8 @@ const LIST_OPTIONS = ['tenant', 'jobId', 'status', 'queue', 'failureClass', 'fro
 export class RunsOf<Whose extends Scope> extends OfScope<Whose> {
   /** The run with its attempts, wherever it is. Null: there is none. */
   async get(runId: string): Promise<RunView | null> {
-    return getWholeRun(this.scope.fresh, this.scope.tenantId, runId)
+    const { scope } = this
+    return getWholeRun(scope.fresh, { tenantId: scope.tenantId, runId, now: scope.engine.clock.now() })
   }
 
   /** What its handlers logged. */

@@ -12,7 +12,7 @@ async function setup() {
   const kit = await startTestKit({ database: inject('postgres'), schema: database.schema, start: START, seed: 1 })
   onTestFinished(() => kit.stop())
   const own = await kit.tenant('default', 'bk_own')
-  return { kit, jobs: own.jobs }
+  return { kit, jobs: own.jobs, workers: own.workers }
 }
 
 test('without a time, a job that runs once is explained by its run, however long that waits', async () => {
@@ -55,6 +55,43 @@ test('a run that onLimit has skipped says so, and knows of no deadline', async (
     sentence: expect.stringContaining('the only slot of the key "one" was taken, and onLimit is skip'),
   })
   finish()
+})
+
+/** Leases one run of the queue as a worker does; nobody asks again after it. */
+async function leaseOne({ workers }: Awaited<ReturnType<typeof setup>>) {
+  const call = { workerId: 'w', max: 1, waitMs: 0, leaseMs: 30_000 }
+  const [run] = (await workers.lease('mail', call, new AbortController().signal)).runs
+  return {
+    id: run?.runId ?? '',
+    complete: () => workers.complete('w', [{ token: run?.token ?? '', status: 'succeeded' }]),
+  }
+}
+
+test('a ready run that no worker has asked for since its key was taken waits for its key, and is told who holds it', async () => {
+  const t = await setup()
+  const job = { queue: 'mail', payload: 1, concurrency: { limit: 1, key: 'account' } }
+  await t.jobs.create(job)
+  const holder = await leaseOne(t)
+  const { jobId } = await t.jobs.create(job)
+  const found = await t.jobs.explain(jobId)
+  expect(found).toMatchObject({ verdict: 'waiting', reason: 'key_limited', run: { status: 'ready' } })
+  expect(found.sentence).toContain(`waits for a slot of the key "account", which has 1; held by ${holder.id}.`)
+  await holder.complete()
+  expect(await t.jobs.explain(jobId)).toMatchObject({ verdict: 'waiting', reason: 'ready', waits: { keyLimit: null } })
+})
+
+test('a ready run that no worker has asked for since the rate of its key was used up waits for that rate', async () => {
+  const t = await setup()
+  const job = { queue: 'mail', payload: 1, rateLimit: { key: 'api', limit: 1, period: '1h' } }
+  await t.jobs.create(job)
+  const first = await leaseOne(t)
+  await first.complete()
+  const { jobId } = await t.jobs.create(job)
+  const found = await t.jobs.explain(jobId)
+  expect(found).toMatchObject({ verdict: 'waiting', reason: 'key_limited', run: { status: 'ready' } })
+  expect(found.sentence).toContain('waits for the rate of the key "api", 1 per hour.')
+  t.kit.clock.advance(60 * MINUTE)
+  expect(await t.jobs.explain(jobId)).toMatchObject({ reason: 'ready' })
 })
 
 test('a job that waits for another is told why that does not go on, and cannot be paused', async () => {

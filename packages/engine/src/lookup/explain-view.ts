@@ -66,7 +66,7 @@ export async function explanationsOf(
     dayNamesOf(deps, known, judgements),
     judgements.some(isDependent) ? readWaitsFor(db, jobId) : null,
     judgements.some(isAlive) ? readPauses(db, deps.tenantId, jobId, known.facts.definition.url) : [],
-    judgements.some(isLimited) ? readLimitedBy(db, jobId) : new Map<Instant, LimitedBy>(),
+    limitsOf(db, jobId, known.now, judgements),
     judgements.some(isOriginLimited) ? originLimitOf(deps, known) : null,
   ])
   const parent = waitsFor && (await parentOf(db, waitsFor.jobs))
@@ -116,7 +116,17 @@ async function parentOf(db: Queryable, jobs: WaitsFor['jobs']): Promise<Explaine
   return named === undefined ? null : readParent(db, named.jobId)
 }
 
-const isLimited = ({ live }: Judgement): boolean => live?.state === RUN_STATE.limited
+/** Of runs that wait for their key: also of ready ones, which nobody has claimed since it was taken. */
+async function limitsOf(
+  db: Queryable,
+  jobId: string,
+  now: Instant,
+  judgements: readonly Judgement[],
+): Promise<Map<Instant, LimitedBy>> {
+  const mayWait = judgements.filter(({ live }) => live?.state === RUN_STATE.limited || live?.state === RUN_STATE.ready)
+  if (mayWait.length === 0) return new Map()
+  return readLimitedBy(db, jobId, { nominalAts: mayWait.map(({ at }) => at), now })
+}
 
 const isAlive = ({ live }: Judgement): boolean => live !== null && live.state !== RUN_STATE.leased
 
@@ -124,7 +134,9 @@ const isAlive = ({ live }: Judgement): boolean => live !== null && live.state !=
 function readyReasonOf({ reason }: Judgement, waits: Waits | null): Judgement['reason'] {
   if (waits?.pause) return pauseReasonOf(waits.pause)
   if (reason !== 'ready') return reason
-  return waits?.queuePause != null ? 'queue_paused' : waits?.queueLimit != null ? 'queue_limited' : reason
+  if (waits?.queuePause != null) return 'queue_paused'
+  if (waits?.queueLimit != null) return 'queue_limited'
+  return waits?.keyLimit != null ? 'key_limited' : reason
 }
 
 /** A canceled job cancels its runs in the same instant; else somebody canceled the run alone, or emptied its queue. */

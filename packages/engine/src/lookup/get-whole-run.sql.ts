@@ -4,6 +4,7 @@ import { readParentRuns } from '../dependencies/parent-runs.sql.ts'
 import { readWaitsFor } from '../dependencies/waits-for.sql.ts'
 import type { After } from '../job/definition.ts'
 import { shardOfJob } from '../job/ids.ts'
+import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { getRun } from './get-run.sql.ts'
@@ -17,12 +18,15 @@ const AFTER = statement(
 )
 
 /** The run with what stands elsewhere about it: only a run that may have some of it costs the look. */
-export async function getWholeRun(db: Queryable, tenantId: number | null, runId: string): Promise<RunView | null> {
+export async function getWholeRun(
+  db: Queryable,
+  { tenantId, runId, now }: { tenantId: number | null; runId: string; now: Instant },
+): Promise<RunView | null> {
   const run = await getRun(db, tenantId, runId)
   if (run === null) return null
   const { jobId, status, cause } = run
   const at = { shard: shardOfJob(jobId), jobId, nominalAt: run.nominalAt.getTime() }
-  const limits = status === 'blocked' ? await readLimitedBy(db, jobId, at.nominalAt) : null
+  const limits = status === 'blocked' ? await readLimitedBy(db, jobId, { nominalAts: [at.nominalAt], now }) : null
   const limitedBy = limits?.get(at.nominalAt)
   const [payload] = cause === 'trigger' ? await readRunPayloads(db, [at]) : []
   const backfillId = cause === 'backfill' ? await backfillOfRun(db, at) : null
