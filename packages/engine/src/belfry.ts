@@ -22,6 +22,7 @@ import { Database } from './store/database.ts'
 import { type EmbeddedServer, startEmbedded } from './store/embedded/embedded-server.ts'
 import { PING } from './store/ping.sql.ts'
 import { prepareSchema } from './store/prepare-schema.ts'
+import { type SchemaVersion, schemaTooNew } from './store/schema-state.sql.ts'
 import { Tenant } from './tenant.ts'
 import { type Caller, TenantScope } from './tenant-scope.ts'
 
@@ -50,6 +51,8 @@ interface Parts {
   /** Shared with the engine, which asks for it at every call. */
   address: { url: string | null }
   missingWall: string | null
+  /** The newest migration that this program knows. */
+  known: number
   keyWeakness: string | null
 }
 
@@ -57,17 +60,23 @@ interface Parts {
 export class Belfry extends Library {
   /** Tenants and their keys: for whoever is above all tenants. */
   readonly admin: Admin
+  /** When this node has stopped: null after `stop()`, otherwise the reason why it stopped by itself. */
+  readonly ended: Promise<BelfryError | null>
   readonly #engine: Engine
   readonly #settings: Settings
   readonly #parts: Parts
   readonly #handled = new Set<string>()
   #stopped: Promise<void> | null = null
+  #tellEnd: (reason: BelfryError | null) => void = () => {}
 
   private constructor(engine: Engine, settings: Settings, parts: Parts) {
     super(engine)
     this.#engine = engine
     this.#settings = settings
     this.#parts = parts
+    this.ended = new Promise((resolve) => {
+      this.#tellEnd = resolve
+    })
     this.admin = engine.admin
   }
 
@@ -79,12 +88,14 @@ export class Belfry extends Library {
     const connection = settings.database ?? embedded?.connection ?? {}
     const db = new Database({ connection, schema, maxConnections: connections, logger })
     try {
-      const { shards, missingWall } = await awaitDatabase(logger, () => prepareSchema(db, settings.shards, logger))
+      const prepared = await awaitDatabase(logger, () => prepareSchema(db, settings.shards, logger))
+      const { shards, missingWall, known } = prepared
       const clock = new SystemClock({
         onJump: (offsetMs) => logger.warn("the database's clock and this node's came apart", { offsetMs }),
       })
       const found = await awaitDatabase(logger, () => findEncryptionKey(db, settings))
       const address: { url: string | null } = { url: settings.publicUrl }
+      let belfry: Belfry | null = null
       const engine = new Engine({
         db,
         clock,
@@ -99,13 +110,18 @@ export class Belfry extends Library {
         allowPrivateTargets: settings.allowPrivateTargets,
         publicUrl: () => address.url ?? DEFAULT_URL,
         address: () => address.url,
+        onSchema: (found) => {
+          if (belfry !== null) belfry.#met(found)
+        },
       })
       await awaitDatabase(logger, () => engine.partitioner.ensure())
       // Before the first claim it is known which queues are paused.
       await engine.pulse.runOnce().catch((error: unknown) => logger.warn('the first pulse failed', { error }))
       engine.start()
       const readers = startReaders(settings, connection, missingWall === null)
-      return new Belfry(engine, settings, { embedded, readers, address, missingWall, keyWeakness: found.weakness })
+      const keyWeakness = found.weakness
+      belfry = new Belfry(engine, settings, { embedded, readers, address, missingWall, known, keyWeakness })
+      return belfry
     } catch (error) {
       await db.close()
       await embedded?.stop()
@@ -195,15 +211,30 @@ export class Belfry extends Library {
 
   /** Takes nothing new, lets running handlers finish within the grace time, releases the rest, and closes everything. */
   stop(): Promise<void> {
-    this.#stopped ??= this.#stop()
+    this.#stopped ??= this.#stop(null)
     return this.#stopped
   }
 
-  async #stop(): Promise<void> {
-    await this.#engine.stop(this.#settings.drainMs)
-    await this.#parts.readers.close()
-    await this.#engine.db.close()
-    await this.#parts.embedded?.stop()
+  async #stop(reason: BelfryError | null): Promise<void> {
+    try {
+      await this.#engine.stop(this.#settings.drainMs)
+      await this.#parts.readers.close()
+      await this.#engine.db.close()
+      await this.#parts.embedded?.stop()
+    } finally {
+      this.#tellEnd(reason)
+    }
+  }
+
+  /** A newer program may have changed the schema: what this one cannot live with makes it stop by itself. */
+  #met({ newest, needed }: SchemaVersion): void {
+    const { known } = this.#parts
+    if (needed <= known || this.#stopped !== null) return
+    const { logger, schema } = this.#settings
+    const reason = schemaTooNew(schema, { newest, known, needed })
+    logger.error('this node drains and ends', { error: reason })
+    this.#stopped = this.#stop(reason)
+    this.#stopped.catch((error: unknown) => logger.error('this node did not end well', { error }))
   }
 
   /** The queue's number needs the database, which may be away: tried until it is known. */

@@ -1,8 +1,7 @@
 import type { Readers } from './readers.ts'
 import type { Database } from './store/database.ts'
-import { loadMigrations } from './store/migrations.ts'
 import { PING } from './store/ping.sql.ts'
-import { schemaState } from './store/schema-state.sql.ts'
+import { schemaTooNew, schemaVersion, seesAllRows } from './store/schema-state.sql.ts'
 
 export interface Check {
   name: string
@@ -19,6 +18,8 @@ export interface Readiness {
 export interface ReadinessDeps {
   db: Database
   readers: Readers
+  /** The newest migration that this program knows. */
+  known: number
   /** Why tenants' reads have one wall only; null: they have both. */
   missingWall: string | null
   /** What is wrong with the encryption key; null: nothing. */
@@ -29,7 +30,10 @@ export interface ReadinessDeps {
 
 export async function readiness(deps: ReadinessDeps): Promise<Readiness> {
   const { db, readers, missingWall, keyWeakness, zoneDataWeakness } = deps
-  const required = [await check('database', () => db.query(PING, [])), await check('schema', () => checkSchema(db))]
+  const required = [
+    await check('database', () => db.query(PING, [])),
+    await check('schema', () => checkSchema(db, deps.known)),
+  ]
   const wished = [
     outcome('reader role', missingWall),
     outcome('encryption key', keyWeakness),
@@ -39,11 +43,11 @@ export async function readiness(deps: ReadinessDeps): Promise<Readiness> {
   return { ready: required.every(({ ok }) => ok), checks: [...required, ...wished] }
 }
 
-async function checkSchema(db: Database): Promise<void> {
-  const { newest, seesAllRows } = await schemaState(db)
-  const known = (await loadMigrations()).length
+async function checkSchema(db: Database, known: number): Promise<void> {
+  const { newest, needed } = await schemaVersion(db)
   if (newest < known) throw new Error(`it is at migration ${newest}, this program needs ${known}`)
-  if (!seesAllRows) throw new Error('this database user does not own the tables: it would see no rows')
+  if (needed > known) throw schemaTooNew(db.schema, { newest, known, needed })
+  if (!(await seesAllRows(db))) throw new Error('this database user does not own the tables: it would see no rows')
 }
 
 async function check(name: string, work: () => Promise<unknown>): Promise<Check> {

@@ -3,11 +3,13 @@ export type FromProcess =
   | { belfry: 'ready' }
   /** It cannot be started at all: nothing that another try would cure. */
   | { belfry: 'failed'; message: string; exitCode: number }
+  /** It has served, and has stopped by itself: another try would do the same. */
+  | { belfry: 'ended'; message: string; exitCode: number }
 
 export type ToProcess = { belfry: 'stop' }
 
 export function isFromProcess(message: unknown): message is FromProcess {
-  return isOurs(message) && (message.belfry === 'ready' || message.belfry === 'failed')
+  return isOurs(message) && ['ready', 'failed', 'ended'].some((word) => word === message.belfry)
 }
 
 export function isToProcess(message: unknown): message is ToProcess {

@@ -6,6 +6,8 @@ import type { StartOptions } from './start-options.ts'
 
 export interface Running {
   url: string
+  /** When it has stopped: null if it was told to, otherwise why it stopped by itself. */
+  ended: Promise<Error | null>
   /** Takes nothing new, finishes or releases what runs, and closes everything. */
   stop(): Promise<void>
   /** Ends what belongs to it and is not this process, without letting it finish anything. */
@@ -44,6 +46,7 @@ export async function startNode(
   if (options.publicUrl === undefined) engine.setPublicUrl(url)
   return {
     url,
+    ended: engine.ended,
     stop: async () => {
       await within(REQUESTS_MS, server.stop())
       await engine.stop()

@@ -44,9 +44,18 @@ export async function runOneOfSeveral(options: StartOptions, adminKey: string, l
     node = await startNode(options, adminKey, logger, READY_FIRST_MS)
     tell({ belfry: 'ready' })
   } catch (error) {
-    const { message, exitCode } = describeFailure(error)
-    tell({ belfry: 'failed', message, exitCode }, () => process.exit(exitCode))
+    return giveUp('failed', error)
   }
+  const reason = await node.ended
+  if (reason === null || stopping) return
+  stopping = true
+  await node.stop().catch(() => {})
+  giveUp('ended', reason)
+}
+
+function giveUp(belfry: 'failed' | 'ended', error: unknown): void {
+  const { message, exitCode } = describeFailure(error)
+  tell({ belfry, message, exitCode }, () => process.exit(exitCode))
 }
 
 function tell(message: FromProcess, then: () => void = () => {}): void {

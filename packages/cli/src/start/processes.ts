@@ -30,7 +30,8 @@ export async function startProcesses(options: StartOptions, logger: Logger): Pro
     await processes.stop()
     throw error
   }
-  return { url: `http://127.0.0.1:${port}`, stop: () => processes.stop(), end: () => processes.end() }
+  const { ended } = processes
+  return { url: `http://127.0.0.1:${port}`, ended, stop: () => processes.stop(), end: () => processes.end() }
 }
 
 interface ProcessesOptions {
@@ -41,6 +42,8 @@ interface ProcessesOptions {
 }
 
 class Processes {
+  /** One that ended by itself ends all: what it met the others meet too. */
+  readonly ended: Promise<Error>
   readonly #options: ProcessesOptions
   readonly #clock: Clock = new SystemClock()
   readonly #slots: Slot[]
@@ -50,6 +53,7 @@ class Processes {
   constructor(options: ProcessesOptions) {
     this.#options = options
     this.#slots = Array.from({ length: options.count }, (_, index) => new Slot(index + 1, options, this.#clock))
+    this.ended = Promise.race(this.#slots.map((slot) => slot.endedByItself))
   }
 
   /** Resolves once all of them serve. */
@@ -77,6 +81,7 @@ class Processes {
 
 /** The place of one process: whoever dies there has a successor. */
 class Slot {
+  readonly endedByItself: Promise<Error>
   readonly #number: number
   readonly #options: ProcessesOptions
   readonly #clock: Clock
@@ -84,6 +89,7 @@ class Slot {
   #ready: () => void = () => {}
   #failed: (error: Error) => void = () => {}
   #ended: () => void = () => {}
+  #endsByItself: (reason: Error) => void = () => {}
   readonly #wasReady = new Promise<void>((resolve, reject) => {
     this.#ready = resolve
     this.#failed = reject
@@ -99,6 +105,9 @@ class Slot {
     this.#number = number
     this.#options = options
     this.#clock = clock
+    this.endedByItself = new Promise((resolve) => {
+      this.#endsByItself = resolve
+    })
   }
 
   start(): Promise<void> {
@@ -139,7 +148,8 @@ class Slot {
         this.#ready()
       }
       // Only of weight before the first one served; a later one is simply tried again.
-      else this.#failed(new StartFailure(message.message, message.exitCode))
+      else if (message.belfry === 'failed') this.#failed(new StartFailure(message.message, message.exitCode))
+      else this.#endsByItself(new StartFailure(message.message, message.exitCode))
     })
     worker.on('error', (error) => logger.error('a process cannot be reached', { process: this.#number, error }))
     worker.once('exit', (code, signal) => {

@@ -1,7 +1,10 @@
 import type { Logger } from '@belfry/engine'
 import type { Running } from './node.ts'
 
-/** Starts, and from the first signal on stops. Ends the process; `failed` is told what went wrong while stopping. */
+/**
+ * Starts, and from the first signal on stops. Ends the process; `failed` is told what went wrong while stopping, and why it
+ * stopped by itself.
+ */
 export async function runUntilSignal(
   start: () => Promise<Running>,
   { logger, failed }: { logger: Logger; failed: (error: unknown) => void },
@@ -24,5 +27,11 @@ export async function runUntilSignal(
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   running = await start()
+  const { ended, stop } = running
+  void ended.then((reason) => {
+    if (reason === null || stopping) return
+    stopping = true
+    stop().then(() => ending || failed(reason), failed)
+  })
   return running
 }

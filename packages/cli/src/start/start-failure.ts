@@ -1,4 +1,4 @@
-/** Why one of several processes cannot be started, told by the first of them in its stead. */
+/** Why one of several processes cannot be started or go on, told by the first of them in its stead. */
 export class StartFailure extends Error {
   readonly exitCode: number
 

@@ -4,6 +4,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Role } from '../shards/roles.ts'
 import type { Database } from '../store/database.ts'
+import type { SchemaVersion } from '../store/schema-state.sql.ts'
 
 /** What a node is composed of, and what it is told. */
 export interface EngineDeps {
@@ -27,6 +28,8 @@ export interface EngineDeps {
   /** What callback URLs begin with. */
   publicUrl?(): string
   http?: HttpSettings
+  /** Told with each pulse: a newer program may have changed the schema meanwhile. */
+  onSchema?(found: SchemaVersion): void
   /** The edition of zone data to plan by; the runtime's unless given. */
   zoneData?: string
 }

@@ -241,6 +241,7 @@ export class Engine {
       charges: () => this.#exchange.tell(clock.now()),
       onOwners: (owned) => this.#agents.own(owned),
       onAnswer: (answer, asked) => this.#saw(answer, asked),
+      onSchema: (found) => deps.onSchema?.(found),
     })
     this.#heart = new Agents([this.pulse, this.keeper], roles, { clock, logger })
     this.#agents = new Agents(

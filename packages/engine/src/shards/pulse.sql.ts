@@ -3,6 +3,7 @@ import { KEYED, LIMIT_KIND, QUEUE_KIND, RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import { columns, type RowOf } from '../store/columns.ts'
 import type { Queryable } from '../store/database.ts'
+import { NEEDED_MIGRATION, NEWEST_MIGRATION, type SchemaVersion } from '../store/schema-state.sql.ts'
 import { statement } from '../store/statement.ts'
 import { type FleetTurns, fleetTurns } from './fleet-turns.sql.ts'
 import { MAX_TOLD, PAUSE_KIND, type PauseMark } from './paused.ts'
@@ -41,7 +42,9 @@ type AsText =
   | ('liveNodes' | 'promoters' | 'pausedQueueIds' | 'deletedQueueIds' | 'limitedQueueIds' | 'changedCalendars')
   | ('timersDue' | 'waitingDue' | 'heads' | 'fleet' | 'pauses' | 'queueSettings' | 'tenantLimits')
 
-type Pulsed = Omit<PulseAnswer, AsText> & Record<AsText | 'headsKeyed', string>
+type Pulsed = Omit<PulseAnswer, AsText | 'schema'> &
+  Record<AsText | 'headsKeyed', string> &
+  Record<'newestMigration' | 'neededMigration', number>
 
 const PULSED = columns<Pulsed>({
   now: 'extract(epoch from clock.now)::float8 * 1000',
@@ -80,6 +83,8 @@ const PULSED = columns<Pulsed>({
   queueSettings: QUEUE_SETTINGS,
   tenantLimits: TENANT_LIMITS,
   hasOutbox: 'exists (select from belfry.outbox)',
+  newestMigration: NEWEST_MIGRATION,
+  neededMigration: NEEDED_MIGRATION,
 })
 
 /**
@@ -165,6 +170,7 @@ export interface PulseAnswer {
   tenantLimits: TenantLimits[]
   /** Somebody waits to be told of the end of a run, in whatever shard. */
   hasOutbox: boolean
+  schema: SchemaVersion
 }
 
 const listOf = (array: string): string[] => (array === '{}' ? [] : array.slice(1, -1).split(','))
@@ -182,7 +188,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     question.servedQueueIds,
     question.charges === null ? null : JSON.stringify(question.charges),
   ])
-  const { headsKeyed, ...said } = PULSED.read(row as RowOf<Pulsed>)
+  const { headsKeyed, newestMigration, neededMigration, ...said } = PULSED.read(row as RowOf<Pulsed>)
   return {
     ...said,
     now: Math.floor(said.now),
@@ -199,6 +205,7 @@ export async function sendPulse(db: Queryable, question: PulseQuestion): Promise
     pauses: JSON.parse(said.pauses),
     queueSettings: JSON.parse(said.queueSettings),
     tenantLimits: JSON.parse(said.tenantLimits),
+    schema: { newest: newestMigration, needed: neededMigration },
   }
 }
 

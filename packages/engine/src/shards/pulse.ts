@@ -2,6 +2,8 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { Queryable } from '../store/database.ts'
+import { isFault } from '../store/database-errors.ts'
+import { type SchemaVersion, schemaVersion } from '../store/schema-state.sql.ts'
 import { shardsOwnedBy } from './owners.ts'
 import { forgetNodes, grantGrace, leave, type PulseAnswer, sendPulse } from './pulse.sql.ts'
 import { bitsOfRoles, type Role } from './roles.ts'
@@ -29,6 +31,8 @@ export interface PulseDeps {
   charges(): unknown
   onOwners(shards: number[]): void
   onAnswer(answer: PulseAnswer, asked: Asked): void
+  /** Told with each pulse, and also when a newer schema refuses the pulse itself. */
+  onSchema(found: SchemaVersion): void
 }
 
 const PULSE_MS = 1_000
@@ -93,7 +97,11 @@ export class Pulse implements Step {
       queueIds,
       servedQueueIds,
       charges: this.#deps.charges(),
+    }).catch(async (error: unknown) => {
+      if (isFault(error)) this.#deps.onSchema(await schemaVersion(db))
+      throw error
     })
+    this.#deps.onSchema(answer.schema)
     const tookMs = Math.max(0, clock.now() - before)
     if (sweeps)
       this.#nextSweepAt = before + Math.min(Math.max(PULSE_MS / 2, SWEEP_SHARE * tookMs), LONGEST_WITHOUT_SWEEP_MS)

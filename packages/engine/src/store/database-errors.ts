@@ -46,6 +46,9 @@ export function isContention(error: unknown): boolean {
   return CONTENTION.has(codeOf(error))
 }
 
+/** What was sent is refused, and would be again. */
+export const isFault = (error: unknown): boolean => !isOutage(error) && !isContention(error)
+
 /** Nothing can be expected of this connection any more: another one may lead to a database that takes writes. */
 export const isConnectionSpent = (error: unknown): boolean => isConnectionLost(error) || codeOf(error) === READ_ONLY
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { BelfryError } from '../errors.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { loadMigrations, type Migration, migrationLabel } from './migrations.ts'
+import { schemaTooNew } from './schema-state.sql.ts'
 
 export { loadMigrations, type Migration } from './migrations.ts'
 
@@ -105,12 +106,11 @@ function check(applied: AppliedMigration[], migrations: Migration[], { schema, l
   const breaking = unknown.find((one) => one.breaking)
   const [newest, ours] = [unknown.at(-1), migrations.at(-1)]
   if (breaking && newest) {
-    throw new BelfryError(
-      'schema_too_new',
-      `schema "${schema}" is at migration ${migrationLabel(newest)}, this Belfry knows them up to ` +
-        `${ours ? migrationLabel(ours) : 'none'} and cannot work with ${migrationLabel(breaking)}; ` +
-        'start the newer Belfry that made it, or give this one a schema or database of its own',
-    )
+    throw schemaTooNew(schema, {
+      newest: migrationLabel(newest),
+      known: ours ? migrationLabel(ours) : 'none',
+      needed: migrationLabel(breaking),
+    })
   }
   if (newest) {
     logger.debug('the schema is newer than this program, which can work with it', {

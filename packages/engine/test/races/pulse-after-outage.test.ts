@@ -18,6 +18,7 @@ function pulseOf({ db, clock }: Node, id: string) {
     charges: () => null,
     onOwners: () => {},
     onAnswer: (answer) => answers.push(answer),
+    onSchema: () => {},
   })
   return { pulse, answers }
 }
