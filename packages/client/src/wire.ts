@@ -1907,7 +1907,7 @@ export interface WorkerInput {
   draining?: boolean
 }
 
-/** `GET /healthz`: Whether the process and its database answer. */
+/** `GET /healthz`: Whether the process answers, and its database takes writes. */
 export interface GetHealthz {
   response: {
     status: 'ok'

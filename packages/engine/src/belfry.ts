@@ -204,7 +204,7 @@ export class Belfry extends Library {
     this.#engine.remote.calls.close()
   }
 
-  /** Rejects when the database does not answer. */
+  /** Rejects when the database does not answer, or takes no writes. */
   async ping(): Promise<void> {
     await this.#engine.db.query(PING, [])
   }

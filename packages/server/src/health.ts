@@ -16,7 +16,7 @@ export function healthRoutes(app: App, service: () => Service | null): void {
       config: { scope: null },
       schema: {
         tags: ['Health'],
-        summary: 'Whether the process and its database answer',
+        summary: 'Whether the process answers, and its database takes writes',
         response: { 200: Type.Object({ status: Type.Literal('ok') }) },
       },
     },
@@ -24,6 +24,7 @@ export function healthRoutes(app: App, service: () => Service | null): void {
       const engine = service()
       if (engine === null) throw new BelfryError('database_unavailable', 'waiting for the database')
       await engine.ping().catch((cause: unknown) => {
+        if (cause instanceof BelfryError) throw cause
         throw new BelfryError('database_unavailable', 'the database does not answer', { cause })
       })
       return { status: 'ok' as const }

@@ -70,10 +70,13 @@ export class UnknownOutcome extends BelfryError {
   }
 }
 
+const TAKES_NO_WRITES = 'the database takes no writes: it is read-only'
+
 /** What callers hear instead of the database's own words; faults are theirs to know. */
 export function asToldToCallers(error: unknown, backendPid = 0): unknown {
   if (error instanceof BelfryError) return error
   if (isConnectionLost(error)) return new UnknownOutcome(backendPid, error)
+  if (codeOf(error) === READ_ONLY) return new BelfryError('database_unavailable', TAKES_NO_WRITES, { cause: error })
   if (isOutage(error)) {
     return new BelfryError('database_unavailable', 'the database refuses this for now: nothing was done', {
       cause: error,

@@ -1,6 +1,7 @@
 import { statement } from './statement.ts'
 
-export const PING = statement('ping', 'select 1')
+/** Takes no row, and is refused where nothing can be written: a database that only answers is of no use to a node. */
+export const PING = statement('ping', 'select from belfry.meta m where false for share')
 
 /** A replica that has applied all it received is up to date, however long ago the last change was. */
 export const AS_OF = statement(
