@@ -27,6 +27,7 @@ const LONGEST = [
   'engine/test/chaos/key-limits.test.ts',
   'engine/test/years/outages.test.ts',
   'engine/test/faults/odd-handlers.test.ts',
+  'engine/test/faults/failover.test.ts',
   'engine/test/faults/read-only.test.ts',
   'client/test/worker-away.test.ts',
   'engine/test/behaviour/explain-histories.test.ts',

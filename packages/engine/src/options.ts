@@ -4,6 +4,7 @@ import { Complaints } from './input/read-fields.ts'
 import { nearestName } from './job/nearest-name.ts'
 import { type Logger, silentLogger } from './runtime/logger.ts'
 import { ALL_ROLES, type Role } from './shards/roles.ts'
+import { readDatabaseUrl, type ServerUse } from './store/database-url.ts'
 
 export interface BelfryOptions {
   /** A connection string, or what `new pg.Client()` takes. Without it: an embedded PostgreSQL. */
@@ -77,8 +78,8 @@ export function readOptions(options: BelfryOptions): Settings {
   if (typeof schema !== 'string' || !SCHEMA_NAME.test(schema))
     complaints.add('schema', 'must be lower-case letters, digits and _, at most 48, not beginning with a digit')
   for (const path of ['database', 'readDatabase'] as const) {
-    if (options[path] !== undefined && !isConnection(options[path]))
-      complaints.add(path, 'must be a connection string or a pg client configuration')
+    const message = problemOfConnection(options[path], path === 'database' ? 'writes' : 'reads')
+    if (message !== null) complaints.add(path, message)
   }
   if (options.readDatabase !== undefined && options.database === undefined)
     complaints.add('readDatabase', 'is a replica of database, which is not given')
@@ -134,8 +135,15 @@ export function isWebAddress(value: unknown): boolean {
 }
 
 /** An empty text is a variable that was not set; taking it for the default server would surprise. */
-const isConnection = (value: unknown): boolean =>
-  typeof value === 'string' ? value !== '' : typeof value === 'object' && value !== null
+function problemOfConnection(value: unknown, use: ServerUse): string | null {
+  if (value === undefined) return null
+  const isText = typeof value === 'string' && value !== ''
+  if (!isText && (typeof value !== 'object' || value === null))
+    return 'must be a connection string or a pg client configuration'
+  const text = isText ? value : (value as pg.ClientConfig).connectionString
+  const read = text === undefined ? null : readDatabaseUrl(text, use)
+  return typeof read === 'string' ? read : null
+}
 
 const isLogger = (value: unknown): boolean =>
   typeof value === 'object' &&

@@ -1,12 +1,16 @@
+import { readDatabaseUrl, type ServerUse } from '@belfry/engine'
 import { UsageError } from '../usage-error.ts'
 
 /** Values that may hold a secret are never repeated in a message: it ends up in logs. */
-export function checkDatabaseUrl(name: string, text: string): string {
+export function checkDatabaseUrl(name: string, text: string, use: ServerUse): string {
   const expected = 'must look like postgres://user:password@host:5432/database'
-  if (!URL.canParse(text)) throw new UsageError(`${name} is not a URL; it ${expected}`)
-  const { protocol } = new URL(text)
-  if (protocol === 'postgres:' || protocol === 'postgresql:') return text
-  throw new UsageError(`${name} begins with ${protocol}//, but ${expected}`)
+  const [, scheme] = /^([a-z][a-z\d+.-]*):/i.exec(text) ?? []
+  if (scheme === undefined) throw new UsageError(`${name} is not a URL; it ${expected}`)
+  if (!/^postgres(ql)?$/.test(scheme)) throw new UsageError(`${name} begins with ${scheme}:, but ${expected}`)
+  const read = readDatabaseUrl(text, use)
+  if (typeof read === 'string') throw new UsageError(`${name} ${read}`)
+  if (read.servers.length === 0 && !URL.canParse(text)) throw new UsageError(`${name} is not a URL; it ${expected}`)
+  return text
 }
 
 const SHORTEST_KEY = 32

@@ -37,8 +37,10 @@ export function readStartOptions(environment: Environment): StartOptions {
     processes: readProcesses(environment.BELFRY_PROCESSES),
     roles: readRoles(environment.BELFRY_ROLES),
     allowPrivateTargets: readSwitch('BELFRY_ALLOW_PRIVATE_TARGETS', environment.BELFRY_ALLOW_PRIVATE_TARGETS),
-    ...given('BELFRY_DATABASE_URL', 'database', (text) => checkDatabaseUrl('BELFRY_DATABASE_URL', text)),
-    ...given('BELFRY_DATABASE_READ_URL', 'readDatabase', (text) => checkDatabaseUrl('BELFRY_DATABASE_READ_URL', text)),
+    ...given('BELFRY_DATABASE_URL', 'database', (text) => checkDatabaseUrl('BELFRY_DATABASE_URL', text, 'writes')),
+    ...given('BELFRY_DATABASE_READ_URL', 'readDatabase', (text) =>
+      checkDatabaseUrl('BELFRY_DATABASE_READ_URL', text, 'reads'),
+    ),
     ...given('BELFRY_ADMIN_KEY', 'adminKey', checkAdminKey),
     ...given('BELFRY_ENCRYPTION_KEY', 'encryptionKey', checkEncryptionKey),
     ...given('BELFRY_PUBLIC_URL', 'publicUrl', checkPublicUrl),

@@ -46,7 +46,13 @@ export class Notifier implements Step {
       logger.warn('the connection for wake-ups was lost', { error: error.message })
       if (this.#client === client) this.#client = null
     })
-    await client.query(`listen "${channelOf(db.schema)}"`)
+    try {
+      await client.query(`listen "${channelOf(db.schema)}"`)
+    } catch (error) {
+      // It is tried again on another connection; this one would stay open with nobody to close it.
+      await client.end().catch(() => {})
+      throw error
+    }
     return client
   }
 }

@@ -70,7 +70,13 @@ export class UnknownOutcome extends BelfryError {
   }
 }
 
-const TAKES_NO_WRITES = 'the database takes no writes: it is read-only'
+export const TAKES_NO_WRITES = 'the database takes no writes: it is read-only'
+
+/** What callers hear of a connection that could not be opened. */
+export function asUnreachable(error: unknown): unknown {
+  if (error instanceof BelfryError || !isOutage(error)) return error
+  return new BelfryError('database_unavailable', 'the database cannot be reached', { cause: error })
+}
 
 /** What callers hear instead of the database's own words; faults are theirs to know. */
 export function asToldToCallers(error: unknown, backendPid = 0): unknown {

@@ -5,14 +5,16 @@ import { pause } from '../runtime/pause.ts'
 import { encoded } from './arrays.ts'
 import {
   asToldToCallers,
+  asUnreachable,
   isConnectionLost,
   isConnectionSpent,
   isContention,
   isLockTimeout,
-  isOutage,
   isPartitionMissing,
 } from './database-errors.ts'
+import { readDatabaseUrl, type ServerUse } from './database-url.ts'
 import { typeParsers } from './parsers.ts'
+import { ServerClient, type ServerConfig, Servers } from './server-client.ts'
 import { renderFor, type Statement } from './statement.ts'
 
 /** Anything statements can be sent through: the pool, one of its connections in a transaction, or a caller's own client. */
@@ -57,11 +59,21 @@ const SIDE_CONNECTIONS = 2
 const MAX_TRIES = 4
 const CONTENTION_PAUSE_MS = 10
 
-/** How every connection of the engine is set up. */
-export function connectionConfig(connection: string | pg.ClientConfig): pg.ClientConfig {
+/** How every connection of the engine is set up: for a pool as it is, otherwise for a `ServerClient`. */
+export function connectionConfig(
+  connection: string | pg.ClientConfig,
+  use: ServerUse = 'writes',
+): ServerConfig & { Client: new () => pg.ClientBase } {
   const given: pg.ClientConfig = typeof connection === 'string' ? { connectionString: connection } : connection
+  const { connectionString } = given
+  const read = connectionString === undefined ? { servers: [] } : readDatabaseUrl(connectionString, use)
+  if (typeof read === 'string') throw new BelfryError('invalid_option', `the database's URL ${read}`)
   return {
     ...given,
+    ...('url' in read ? { connectionString: read.url } : {}),
+    servers: new Servers(use, read.servers),
+    // The pool gives it what it was given itself, which its type does not say.
+    Client: ServerClient as unknown as new () => pg.ClientBase,
     options: given.options ? `${given.options} ${SESSION}` : SESSION,
     application_name: 'belfry',
     connectionTimeoutMillis: 5_000,
@@ -87,7 +99,7 @@ export class Database implements Queryable {
   readonly aside: Queryable
   readonly #pool: pg.Pool
   readonly #sidePool: pg.Pool
-  readonly #config: pg.ClientConfig
+  readonly #config: ServerConfig
   #makePartitions: (() => Promise<void>) | null = null
   #closed = false
 
@@ -97,7 +109,6 @@ export class Database implements Queryable {
     const pool = (max: number): pg.Pool => {
       const made = new pg.Pool({ ...this.#config, max, idleTimeoutMillis: 30_000 })
       made.on('error', (error) => logger.warn('an idle database connection was lost', { error: error.message }))
-      made.on('connect', survive)
       return made
     }
     this.#pool = pool(maxConnections)
@@ -178,15 +189,13 @@ export class Database implements Queryable {
     try {
       return await pool.connect()
     } catch (error) {
-      if (!isOutage(error)) throw error
-      throw new BelfryError('database_unavailable', 'the database cannot be reached', { cause: error })
+      throw asUnreachable(error)
     }
   }
 
   /** A connection of one's own, outside the pool: for listening, migrating and other long stays. */
   async connect(): Promise<pg.Client> {
-    const client = new pg.Client({ ...this.#config, query_timeout: 0 })
-    survive(client)
+    const client = new ServerClient({ ...this.#config, query_timeout: 0 })
     await client.connect()
     return client
   }
@@ -195,14 +204,6 @@ export class Database implements Queryable {
     this.#closed = true
     await Promise.all([this.#pool.end(), this.#sidePool.end()])
   }
-}
-
-/**
- * A connection that breaks emits an error besides failing its statement, and the pool listens only while it is idle: with
- * nobody listening, the end of a database would end the whole process.
- */
-export const survive = (client: pg.ClientBase): void => {
-  client.on('error', () => {})
 }
 
 class ClientTransaction implements Transaction {

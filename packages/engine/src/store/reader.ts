@@ -2,8 +2,9 @@ import pg from 'pg'
 import { BelfryError } from '../errors.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { connectionConfig, type Queryable, survive } from './database.ts'
-import { asToldToCallers, isConnectionLost, isOutage } from './database-errors.ts'
+import { connectionConfig, type Queryable } from './database.ts'
+import { asToldToCallers, asUnreachable, isConnectionLost } from './database-errors.ts'
+import type { ServerUse } from './database-url.ts'
 import { AS_OF } from './ping.sql.ts'
 import { READER_ROLE } from './reader-role.ts'
 import { renderFor, type Statement } from './statement.ts'
@@ -25,8 +26,11 @@ export interface ReaderOptions {
  */
 const READING = '-c enable_bitmapscan=off -c plan_cache_mode=force_generic_plan'
 
-export function readerConfig(connection: string | pg.ClientConfig): pg.ClientConfig {
-  const config = connectionConfig(connection)
+export function readerConfig(
+  connection: string | pg.ClientConfig,
+  use: ServerUse,
+): ReturnType<typeof connectionConfig> {
+  const config = connectionConfig(connection, use)
   return { ...config, application_name: 'belfry reader', options: `${config.options} ${READING}` }
 }
 
@@ -42,7 +46,7 @@ export class Reader {
   constructor(options: ReaderOptions) {
     this.#options = options
     this.#pool = new pg.Pool({
-      ...readerConfig(options.connection),
+      ...readerConfig(options.connection, options.isReplica ? 'reads' : 'fresh reads'),
       max: options.maxConnections,
       idleTimeoutMillis: 30_000,
       pipeline: true,
@@ -50,7 +54,6 @@ export class Reader {
     this.#pool.on('error', (error) =>
       options.logger.warn('an idle connection for reads was lost', { error: error.message }),
     )
-    this.#pool.on('connect', survive)
   }
 
   get walled(): boolean {
@@ -120,8 +123,7 @@ export class Reader {
     try {
       return await this.#pool.connect()
     } catch (error) {
-      if (!isOutage(error)) throw error
-      throw new BelfryError('database_unavailable', 'the database cannot be reached', { cause: error })
+      throw asUnreachable(error)
     }
   }
 }

@@ -11,7 +11,7 @@ import type { Ledger } from './ledger.ts'
 const PROGRAM = fileURLToPath(new URL('./node.mjs', import.meta.url))
 
 export interface NodeOptions {
-  database: pg.ClientConfig
+  database: string | pg.ClientConfig
   ledger: Ledger
   /** Queues that the node serves, with how many runs at a time. */
   queues?: Record<string, number>

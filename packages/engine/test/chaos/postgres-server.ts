@@ -9,6 +9,7 @@ import { pause } from '../../src/runtime/pause.ts'
 import type { EmbeddedConnection } from '../../src/store/embedded/answering.ts'
 import { bringUp, closeEndpoint } from '../../src/store/embedded/bring-up.ts'
 import { findPostmaster } from '../../src/store/embedded/postmaster.ts'
+import type { ServerSettings } from '../../src/store/embedded/settings.ts'
 
 /**
  * A PostgreSQL of a test's own, as durable as in production, that the test may mistreat. Nobody watches over it: what is
@@ -16,7 +17,8 @@ import { findPostmaster } from '../../src/store/embedded/postmaster.ts'
  */
 export class PostgresServer {
   readonly #dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'belfry-chaos-')))
-  readonly #clusterDirectory = join(this.#dataDir, 'postgres')
+  /** Where the server's own files are. */
+  readonly directory = join(this.#dataDir, 'postgres')
   #cluster: 'made if missing' | 'expected' = 'made if missing'
   #connection: EmbeddedConnection | undefined
   #pool: pg.Pool | undefined
@@ -26,10 +28,10 @@ export class PostgresServer {
     return this.#connection
   }
 
-  async start(): Promise<void> {
+  async start(settings: ServerSettings = {}): Promise<void> {
     const { connection } = await bringUp({
       dataDir: this.#dataDir,
-      settings: { max_connections: '100', shared_buffers: '128MB' },
+      settings: { max_connections: '100', shared_buffers: '128MB', ...settings },
       cluster: this.#cluster,
       clock: new SystemClock(),
       logger: silentLogger,
@@ -43,6 +45,12 @@ export class PostgresServer {
     const pids = this.#processes()
     for (const pid of pids) signal(pid, 'SIGKILL')
     while (pids.some(isAlive)) await pause(5)
+  }
+
+  /** Ends when it answers again. */
+  async crash(): Promise<void> {
+    await this.kill()
+    await this.start()
   }
 
   /** The server neither answers nor closes anything, like a machine behind a cut cable. */
@@ -71,7 +79,7 @@ export class PostgresServer {
   }
 
   #processes(): number[] {
-    const postmaster = findPostmaster(this.#clusterDirectory)?.pid
+    const postmaster = findPostmaster(this.directory)?.pid
     if (postmaster === undefined) return []
     const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
     const children = stdout.split('\n').flatMap((line) => {

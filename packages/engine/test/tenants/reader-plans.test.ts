@@ -70,7 +70,7 @@ async function setup() {
      select ${at}, ${at}, ${at}, ${id}, n % 50 + 1, 1, 1, 1, 1, 1000, n % 4, 5, 0, 0, true from ${rows}`,
   )
   // As the reader's connections are set up, but by hand: what a statement is bound with must not make its plan.
-  const asTenant = new pg.Client(readerConfig(inject('postgres')))
+  const asTenant = new pg.Client(readerConfig(inject('postgres'), 'fresh reads'))
   await asTenant.connect()
   onTestFinished(() => asTenant.end())
   await asTenant.query(`set role ${READER_ROLE}`)
