@@ -152,6 +152,23 @@ test('a program that meets a newer breaking schema refuses and says what to do',
   })
 })
 
+test('a server that is too old is refused before anything is made', async () => {
+  const t = await setup()
+  const client = await t.connect()
+  const old = {
+    query: (text: string, values?: unknown[]) =>
+      text.includes('server_version')
+        ? Promise.resolve({ rows: [{ number: 140_023, version: '14.23' }] })
+        : client.query(text, values),
+  }
+  await t.query(`drop schema ${t.schema} cascade`)
+  await expect(migrate(old, { schema: t.schema, migrations: [one], logger: silentLogger })).rejects.toMatchObject({
+    code: 'migration_failed',
+    message: 'this database is PostgreSQL 14.23, and Belfry needs 15 or newer',
+  })
+  expect(await t.query('select from pg_namespace where nspname = $1', [t.schema])).toEqual([])
+})
+
 test('a migration that was changed after it had been applied is an error', async () => {
   const t = await setup()
   await t.run([one])

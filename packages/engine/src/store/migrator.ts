@@ -18,6 +18,8 @@ export interface MigrateOptions {
   logger: Logger
 }
 
+const OLDEST_SERVER = 15
+
 interface AppliedMigration {
   number: number
   name: string
@@ -33,6 +35,7 @@ interface AppliedMigration {
  */
 export async function migrate(client: MigrationClient, options: MigrateOptions): Promise<{ applied: number[] }> {
   const migrations = options.migrations ?? (await loadMigrations())
+  await checkServer(client)
   const found = await readApplied(client, options.schema)
   if (found === null) await transaction(client, options.schema, () => prepare(client, options.schema))
   check(found ?? [], migrations, options)
@@ -45,6 +48,19 @@ export async function migrate(client: MigrationClient, options: MigrateOptions):
     if (isNew) applied.push(migration.number)
   }
   return { applied }
+}
+
+/** Migrations of an older server would fail somewhere in the middle, with words about a detail. */
+async function checkServer(client: MigrationClient): Promise<void> {
+  const { rows } = await client.query(
+    "select current_setting('server_version_num')::int as number, current_setting('server_version') as version",
+  )
+  const { number, version } = rows[0] as { number: number; version: string }
+  if (number >= OLDEST_SERVER * 10_000) return
+  throw new BelfryError(
+    'migration_failed',
+    `this database is PostgreSQL ${version}, and Belfry needs ${OLDEST_SERVER} or newer`,
+  )
 }
 
 async function prepare(client: MigrationClient, schema: string): Promise<void> {
