@@ -21,12 +21,12 @@ const STOPPED_MS = { least: 1_000, most: 40_000 }
 const CRASH_MS = 10_000
 
 /** Everything that will happen within `durationMs`, in order. All of it is over by then. */
-export function planFaults(random: Random, durationMs: number): Fault[] {
+export function planFaults(random: Random, durationMs: number, crashes = CRASHES): Fault[] {
   const between = ({ least, most }: { least: number; most: number }) =>
     Math.round(least + random.float() * (most - least))
   const faults: Fault[] = []
-  for (let crash = 1; crash <= CRASHES; crash++) {
-    const atMs = Math.round(durationMs * ((crash - 0.5) / CRASHES + (random.float() - 0.5) * 0.2))
+  for (let crash = 1; crash <= crashes; crash++) {
+    const atMs = Math.round(durationMs * ((crash - 0.5) / crashes + ((random.float() - 0.5) * 0.4) / crashes))
     faults.push({ kind: 'crash', atMs, lastsMs: CRASH_MS })
   }
   const backAt = new Map<string, number>()

@@ -1,19 +1,24 @@
 import { pause } from '../../../src/runtime/pause.ts'
-import type { PostgresServer } from '../postgres-server.ts'
 import type { Fault } from './fault-plan.ts'
 import type { Fleet } from './fleet.ts'
 
 /** A fault that happened, with the times when it began and when its process was back. */
 export type Happened = Fault & { beganAt: number; overAt: number }
 
+/** What a crash happens to. */
+export interface Crashing {
+  /** Ends when it works again. */
+  crash(): Promise<void>
+}
+
 /** Lets the planned faults happen; ends when the last process is back. */
 export class Faults {
   readonly happened: Happened[] = []
   readonly slowStarts: string[] = []
   readonly #fleet: Fleet
-  readonly #server: PostgresServer
+  readonly #server: Crashing
 
-  constructor(fleet: Fleet, server: PostgresServer) {
+  constructor(fleet: Fleet, server: Crashing) {
     this.#fleet = fleet
     this.#server = server
   }
@@ -33,8 +38,7 @@ export class Faults {
     const happened = { ...fault, beganAt: Date.now(), overAt: Number.POSITIVE_INFINITY }
     this.happened.push(happened)
     if (fault.kind === 'crash') {
-      await this.#server.kill()
-      if (!signal.aborted) await this.#server.start()
+      await this.#server.crash()
     } else {
       const member = this.#fleet.get(fault.member)
       if (fault.kind === 'kill') member.kill()

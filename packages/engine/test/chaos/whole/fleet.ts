@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import type { PostgresServer } from '../postgres-server.ts'
 import { MEMBERS } from './fault-plan.ts'
 import { Member } from './member.ts'
 import type { Receiver } from './receiver.ts'
@@ -28,12 +27,12 @@ export class Fleet {
   readonly #encryptionKey = randomBytes(32).toString('base64')
   readonly #place = mkdtempSync(join(tmpdir(), 'belfry-fleet-'))
   readonly #build: string
-  readonly #server: PostgresServer
+  readonly #database: string
   readonly #receiver: Receiver
 
-  constructor(build: string, server: PostgresServer, receiver: Receiver) {
+  constructor(build: string, database: string, receiver: Receiver) {
     this.#build = build
-    this.#server = server
+    this.#database = database
     this.#receiver = receiver
   }
 
@@ -70,8 +69,6 @@ export class Fleet {
   }
 
   #node(name: string): Member {
-    const { host, port, user, password, database } = this.#server.connection
-    const credentials = password ? `${user}:${encodeURIComponent(password)}` : user
     const place = join(this.#place, name)
     mkdirSync(place)
     const command = () => ({
@@ -81,7 +78,7 @@ export class Fleet {
         // A node that was killed comes back at its old address: workers and callers know no other.
         PORT: new URL(this.urls.get(name) ?? 'http://localhost:0').port,
         BELFRY_DATA_DIR: join(place, 'data'),
-        BELFRY_DATABASE_URL: `postgres://${credentials}@${encodeURIComponent(host)}:${port}/${database}`,
+        BELFRY_DATABASE_URL: this.#database,
         BELFRY_ADMIN_KEY: this.key,
         BELFRY_ENCRYPTION_KEY: this.#encryptionKey,
         BELFRY_ALLOW_PRIVATE_TARGETS: '1',
@@ -108,7 +105,7 @@ export class Fleet {
   #librarySettings(): object {
     // A library makes HTTP calls too, like a node.
     const shared = { encryptionKey: this.#encryptionKey, allowPrivateTargets: true }
-    return { database: this.#server.connection, leaseMs: LEASE_MS, ...shared }
+    return { database: this.#database, leaseMs: LEASE_MS, ...shared }
   }
 
   #workerSettings(name: string): object {

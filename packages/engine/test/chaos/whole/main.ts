@@ -1,5 +1,6 @@
 import { pause } from '../../../src/runtime/pause.ts'
 import { seededRandom, systemRandom } from '../../../src/runtime/random.ts'
+import { ReplicatedServer, urlOf } from '../../standby.ts'
 import { keysOverLimit } from '../over-limit.ts'
 import { PostgresServer } from '../postgres-server.ts'
 import { Api } from './api.ts'
@@ -42,7 +43,7 @@ export async function main(words: string[], build: string): Promise<number> {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, onSignal)
   // The reader of the output has gone, as in `npm run chaos | head`: the processes must still be ended.
   process.stdout.on('error', () => stopped.abort())
-  const server = new PostgresServer()
+  const server = options.failovers > 0 ? new ReplicatedServer() : new PostgresServer()
   const receiver = await Receiver.open()
   let fleet: Fleet | undefined
   // Whatever ends this process, no other is left: both signal all processes before they return.
@@ -53,7 +54,8 @@ export async function main(words: string[], build: string): Promise<number> {
   process.once('exit', killAll)
   try {
     await server.start()
-    fleet = new Fleet(build, server, receiver)
+    const database = server instanceof ReplicatedServer ? urlOf(server.standby, server.primary) : urlOf(server)
+    fleet = new Fleet(build, database, receiver)
     await fleet.start()
     const findings = await wreak({ server, receiver, fleet, options, signal: stopped.signal })
     return stopped.signal.aborted ? 130 : findings.length > 0 ? 1 : 0
@@ -65,8 +67,10 @@ export async function main(words: string[], build: string): Promise<number> {
   }
 }
 
+type Server = PostgresServer | ReplicatedServer
+
 interface Stage {
-  server: PostgresServer
+  server: Server
   receiver: Receiver
   fleet: Fleet
   options: ChaosOptions
@@ -74,8 +78,8 @@ interface Stage {
 }
 
 async function wreak({ server, receiver, fleet, options, signal }: Stage): Promise<Finding[]> {
-  const { seed, minutes } = options
-  console.log(`chaos: seed ${seed}, ${minutes} minutes`)
+  const { seed, minutes, failovers } = options
+  console.log(`chaos: seed ${seed}, ${minutes} minutes${failovers > 0 ? `, ${failovers} failovers` : ''}`)
   const durationMs = minutes * 60_000
   const query = server.query.bind(server)
   const api = new Api(fleet, seededRandom(seed + 1))
@@ -96,7 +100,7 @@ async function wreak({ server, receiver, fleet, options, signal }: Stage): Promi
   await Promise.all([
     load.run(until, signal),
     changes.run(until, signal),
-    faults.run(planFaults(seededRandom(seed), durationMs), signal),
+    faults.run(planFaults(seededRandom(seed), durationMs, failovers || undefined), signal),
   ])
   // A node that has just woken up does first what was sent to it while it was stopped.
   await pause(WAKES_UP_MS)
@@ -130,7 +134,7 @@ async function wreak({ server, receiver, fleet, options, signal }: Stage): Promi
 }
 
 /** Waits until nothing is open any more, and names what still is after a minute. */
-async function settle(server: PostgresServer, signal: AbortSignal): Promise<Finding[]> {
+async function settle(server: Server, signal: AbortSignal): Promise<Finding[]> {
   const until = Date.now() + SETTLE_MS
   const open = () =>
     server.query<{ job_id: string; place: string }>(
@@ -155,10 +159,10 @@ async function settle(server: PostgresServer, signal: AbortSignal): Promise<Find
 class Watch {
   readonly over = new Set<string>()
   looks = 0
-  readonly #server: PostgresServer
+  readonly #server: Server
   #isOver = false
 
-  constructor(server: PostgresServer) {
+  constructor(server: Server) {
     this.#server = server
   }
 

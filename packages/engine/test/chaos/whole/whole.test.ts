@@ -21,6 +21,7 @@ test('a seed always plans the same faults, of all kinds, and all are over in tim
     const plan = planFaults(seededRandom(seed), 10 * MINUTE_MS)
     expect(planFaults(seededRandom(seed), 10 * MINUTE_MS)).toEqual(plan)
     expect(plan.filter(({ kind }) => kind === 'crash')).toHaveLength(2)
+    expect(planFaults(seededRandom(seed), 10 * MINUTE_MS, 5).filter(({ kind }) => kind === 'crash')).toHaveLength(5)
     for (const kind of ['kill', 'stop']) expect(plan.filter((fault) => fault.kind === kind).length).toBeGreaterThan(30)
     expect(plan.every(({ atMs, lastsMs }) => atMs + lastsMs <= 10 * MINUTE_MS)).toBe(true)
   }
@@ -37,9 +38,18 @@ test('a process that is down is not hit again, and never are all of a kind down'
 })
 
 test('what is asked for on the command line is checked', () => {
-  expect(readChaosOptions([], () => 0.5)).toEqual({ minutes: 10, seed: 2_147_483_647 })
-  expect(readChaosOptions(['--minutes', '0.5', '--seed', '7'], () => 0)).toEqual({ minutes: 0.5, seed: 7 })
-  for (const words of [['--minutes', 'x'], ['--minutes', '1000'], ['--seed', '-1'], ['--sed', '1'], ['more']])
+  expect(readChaosOptions([], () => 0.5)).toEqual({ minutes: 10, seed: 2_147_483_647, failovers: 0 })
+  expect(readChaosOptions(['--minutes', '0.5', '--seed', '7', '--failovers', '3'], () => 0)).toEqual({
+    ...{ minutes: 0.5, seed: 7, failovers: 3 },
+  })
+  for (const words of [
+    ['--minutes', 'x'],
+    ['--minutes', '1000'],
+    ['--seed', '-1'],
+    ['--failovers', 'x'],
+    ['--sed', '1'],
+    ['more'],
+  ])
     expect(readChaosOptions(words, () => 0)).toBeTypeOf('string')
 })
 
