@@ -3,14 +3,20 @@ import type { Instant } from '../runtime/clock.ts'
 import type { Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
-/** Gate by gate. A run that another transaction holds, or has just changed, is left: it comes by itself, or with the next call. */
+/**
+ * Gate by gate. A run that another transaction holds, or has just changed, is left: it comes by itself, or with the next call.
+ *
+ * The state is a range: as an equality it would also admit the index of all waiting runs, which PostgreSQL before 18 takes
+ * while few runs are there, and would go on reading whole when there are many.
+ */
 const BRING_FORWARD = statement(
   'bring_forward',
   `with held as (
      select r.ctid, r.due_at, r.nominal_at from unnest($1::bigint[]) as g (key) cross join lateral (
        select r.ctid, r.due_at, r.nominal_at from belfry.runs r
-       where r.gate_key = g.key and r.state = ${RUN_STATE.waiting} and r.due_at > to_timestamp($2::float8 / 1000)
-       order by r.due_at limit $5 for update skip locked) r
+       where r.gate_key = g.key and r.state >= ${RUN_STATE.waiting} and r.state <= ${RUN_STATE.waiting}
+         and r.due_at > to_timestamp($2::float8 / 1000)
+       order by r.state, r.due_at limit $5 for update skip locked) r
      limit $5
    ), placed as (
      select h.ctid, row_number() over (order by h.due_at, h.nominal_at) as place from held h
