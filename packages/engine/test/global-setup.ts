@@ -13,6 +13,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The one PostgreSQL of the test run. */
     postgres: EmbeddedConnection
+    /** Its major version: a few tests ask for what only a newer one tells. */
+    serverMajor: number
     /** Stands in the names of the schemas that tests make. */
     run: string
     /** Where the packages were built, or why they were not: only tests that start real processes need them. */
@@ -32,7 +34,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const given = process.env.BELFRY_TEST_DATABASE_URL
   if (given) {
     const connection = connectionOf(new URL(given))
-    project.provide('postgres', connection)
+    await provideServer(project, connection)
     await withClient(connection, (client) => prepareToCount(client, moves))
     return () =>
       withClient(connection, async (client) => {
@@ -54,7 +56,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     ...{ wal_level: 'minimal', max_wal_senders: '0', max_wal_size: '8GB', checkpoint_timeout: '1h' },
   }
   const server = await startEmbedded({ dataDir: join(place, 'data'), logger, settings })
-  project.provide('postgres', server.connection)
+  await provideServer(project, server.connection)
   await withClient(server.connection, (client) => prepareToCount(client, moves))
   return async () => {
     try {
@@ -64,6 +66,14 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       rmSync(place, { recursive: true, force: true })
     }
   }
+}
+
+async function provideServer(project: TestProject, connection: EmbeddedConnection): Promise<void> {
+  project.provide('postgres', connection)
+  await withClient(connection, async (client) => {
+    const { rows } = await client.query<{ number: string }>(`select current_setting('server_version_num') as number`)
+    project.provide('serverMajor', Math.floor(Number(rows[0]?.number) / 10_000))
+  })
 }
 
 /** Those that tests gave back were kept for others. */

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { allStatements, renderFor } from '../../src/store/statement.ts'
 import { startKit } from './kit.ts'
 
@@ -60,13 +60,17 @@ const choosesAnew = (plan: Plan): boolean =>
 /** Its branches follow each other: first those that look, then those that lock. */
 const IN_ORDER = ['lock_jobs_to_wake']
 
-test('no statement chooses partitions by a row behind a lock: PostgreSQL 18 may die of that', async () => {
-  const { pool, statements } = await setup()
-  const found: string[] = []
-  for (const { name, text } of statements) {
-    const { rows } = await pool.query(`explain (generic_plan, format json) ${text}`)
-    const plan = rows[0]['QUERY PLAN'][0].Plan as Plan
-    if (some(plan, isLock) && choosesAnew(plan)) found.push(name)
-  }
-  expect(found).toEqual(IN_ORDER)
-})
+/** Before 16 PostgreSQL does not show plans that are made without the values of parameters. */
+test.skipIf(inject('serverMajor') < 16)(
+  'no statement chooses partitions by a row behind a lock: PostgreSQL 18 may die of that',
+  async () => {
+    const { pool, statements } = await setup()
+    const found: string[] = []
+    for (const { name, text } of statements) {
+      const { rows } = await pool.query(`explain (generic_plan, format json) ${text}`)
+      const plan = rows[0]['QUERY PLAN'][0].Plan as Plan
+      if (some(plan, isLock) && choosesAnew(plan)) found.push(name)
+    }
+    expect(found).toEqual(IN_ORDER)
+  },
+)

@@ -82,24 +82,28 @@ async function setup() {
   return { ...database, plan }
 }
 
-test('look-ups under row-level security find rows by an index, with fresh statistics and with none', async () => {
-  const t = await setup()
-  for (const file of readdirSync(LOOKUP)) if (file.endsWith('.sql.ts')) await import(`${LOOKUP}/${file}`)
-  for (const statistics of ['none', 'fresh']) {
-    if (statistics === 'fresh') await t.query('analyze')
-    for (const [name, indexes] of Object.entries(BY)) {
-      const statement = allStatements().find((one) => one.name === name) as Statement
-      const plan = await t.plan(statement)
-      const scans = [
-        ...plan.matchAll(/(Seq Scan|Index (?:Only )?Scan(?: Backward)? using (\w+)|Bitmap Heap Scan) on (\w+)/g),
-      ]
-      const hot = scans.filter(
-        ([, , , table]) =>
-          /^(runs|jobs|specs|attempts|dead_letters|timers)/.test(table as string) && !SMALL.test(table as string),
-      )
-      expect(hot.length, `${name}\n${plan}`).toBeGreaterThan(0)
-      for (const [whole, , index] of hot) expect(index, `${name}, ${statistics}: ${whole}\n${plan}`).toBeDefined()
-      for (const pattern of indexes) expect(plan, `${name}, ${statistics}`).toMatch(pattern)
+/** Before 16 PostgreSQL does not show plans that are made without the values of parameters. */
+test.skipIf(inject('serverMajor') < 16)(
+  'look-ups under row-level security find rows by an index, with fresh statistics and with none',
+  async () => {
+    const t = await setup()
+    for (const file of readdirSync(LOOKUP)) if (file.endsWith('.sql.ts')) await import(`${LOOKUP}/${file}`)
+    for (const statistics of ['none', 'fresh']) {
+      if (statistics === 'fresh') await t.query('analyze')
+      for (const [name, indexes] of Object.entries(BY)) {
+        const statement = allStatements().find((one) => one.name === name) as Statement
+        const plan = await t.plan(statement)
+        const scans = [
+          ...plan.matchAll(/(Seq Scan|Index (?:Only )?Scan(?: Backward)? using (\w+)|Bitmap Heap Scan) on (\w+)/g),
+        ]
+        const hot = scans.filter(
+          ([, , , table]) =>
+            /^(runs|jobs|specs|attempts|dead_letters|timers)/.test(table as string) && !SMALL.test(table as string),
+        )
+        expect(hot.length, `${name}\n${plan}`).toBeGreaterThan(0)
+        for (const [whole, , index] of hot) expect(index, `${name}, ${statistics}: ${whole}\n${plan}`).toBeDefined()
+        for (const pattern of indexes) expect(plan, `${name}, ${statistics}`).toMatch(pattern)
+      }
     }
-  }
-})
+  },
+)
