@@ -10,7 +10,10 @@ import { BelfryError } from '../errors.ts'
 
 /** Connections that failed, that an operator ended, or that the database ended because nothing was said for too long. */
 const CONNECTION_LOST = /^(08|57P0[1-5]|25P0[34])/
-const LOST_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'])
+const LOST_CODES = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'],
+  ...['EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN'],
+])
 const LOST_WORDS =
   /Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|^timeout expired$|Query read timeout/
 
