@@ -184,11 +184,7 @@ export class JobChanges {
     const { cancelGraceMs, wakeups } = this.#deps
     const { status, asked } = await this.#change(jobId, by, async (tx, { job, timer, ready, record, now }) => {
       if (timer) await this.#giveUp(tx, { job, timer, now })
-      const at = {
-        now,
-        graceMs: cancelGraceMs,
-        leased: running === 'cancel' ? ('ask' as const) : ('leave' as const),
-      }
+      const at = { now, graceMs: cancelGraceMs, leased: running === 'cancel' ? 'ask' : 'leave' } as const
       const stopped = await stopLive(tx, { ...job, nominalAt: null }, at)
       const { removed, asked, leased } = stopped
       const answer = { ...canceledOf(stopped), asked }

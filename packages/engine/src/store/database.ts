@@ -65,7 +65,7 @@ export function connectionConfig(
   use: ServerUse = 'writes',
 ): ServerConfig & { Client: new () => pg.ClientBase } {
   const given: pg.ClientConfig = typeof connection === 'string' ? { connectionString: connection } : connection
-  const { connectionString } = given
+  const { connectionString, Client = ServerClient } = given as pg.ClientConfig & { Client?: typeof ServerClient }
   const read = connectionString === undefined ? { servers: [] } : readDatabaseUrl(connectionString, use)
   if (typeof read === 'string') throw new BelfryError('invalid_option', `the database's URL ${read}`)
   return {
@@ -73,7 +73,7 @@ export function connectionConfig(
     ...('url' in read ? { connectionString: read.url } : {}),
     servers: new Servers(use, read.servers),
     // The pool gives it what it was given itself, which its type does not say.
-    Client: ServerClient as unknown as new () => pg.ClientBase,
+    Client: Client as unknown as new () => pg.ClientBase,
     options: given.options ? `${given.options} ${SESSION}` : SESSION,
     application_name: 'belfry',
     connectionTimeoutMillis: 5_000,

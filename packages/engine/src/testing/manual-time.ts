@@ -1,6 +1,7 @@
-import pg from 'pg'
+import type pg from 'pg'
 import type { Instant } from '../runtime/clock.ts'
 import type { Database } from '../store/database.ts'
+import { ServerClient } from '../store/server-client.ts'
 
 /** What the statements of a connection take for the time, if it was said; else the real time. */
 export const CLOCK_OF_CONNECTION = `select coalesce(nullif(current_setting('belfry.clock', true), '')::float8, floor(extract(epoch from clock_timestamp()) * 1000))`
@@ -10,7 +11,7 @@ const UNDOES = /^rollback/i
 
 /** Connections that say, before each statement, what time it is by this clock. The schema must be one of `followManualTime`. */
 export function manualTime(database: string | pg.ClientConfig, clock: { now(): Instant }): pg.ClientConfig {
-  class ManualTimeClient extends pg.Client {
+  class ManualTimeClient extends ServerClient {
     #said: Instant | null = null
 
     override query = ((...args: Parameters<pg.Client['query']>) => {
