@@ -51,7 +51,7 @@ export class LeaseWrites<Item extends { lease: Fence }> {
 
   async #work(batch: Item[]): Promise<void> {
     const { db, logger, write, settle } = this.#options
-    const items = batch.sort((a, b) => byLockOrder(a.lease, b.lease))
+    const items = batch.toSorted((a, b) => byLockOrder(a.lease, b.lease))
     try {
       const written = await write(items)
       const passed = items.filter(({ lease }) => !written.has(runKey(lease)))
@@ -62,7 +62,8 @@ export class LeaseWrites<Item extends { lease: Fence }> {
               db,
               passed.map(({ lease }) => lease),
             )
-      for (const item of items) {
+      // In the order in which they came: what has waited longest begins first.
+      for (const item of batch) {
         const key = runKey(item.lease)
         if (live.has(key)) this.#again(item, LOCKED_PAUSE_MS)
         else settle(item, written.has(key))
@@ -70,7 +71,7 @@ export class LeaseWrites<Item extends { lease: Fence }> {
     } catch (error) {
       const mayPass = isOutage(error) || isContention(error)
       if (!mayPass) logger.error('what was said of leases was refused', { error, leases: items.length })
-      for (const item of items) {
+      for (const item of batch) {
         if (mayPass) this.#again(item, AWAY_PAUSE_MS)
         else settle(item, false)
       }

@@ -98,7 +98,7 @@ const PULSE = statement(
    ), beat as (
      insert into belfry.nodes (pulsed_at, started_at, id, shard, roles, address, charges)
        select now, to_timestamp($3::float8 / 1000), $2, $1, $7, $8, $10::json from clock
-     on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at, address = excluded.address, charges = excluded.charges
+     on conflict (shard, id) do update set pulsed_at = excluded.pulsed_at, roles = excluded.roles, address = excluded.address, charges = excluded.charges
    )
    select ${PULSED.text} from clock`,
 )

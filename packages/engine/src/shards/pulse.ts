@@ -83,13 +83,14 @@ export class Pulse implements Step {
     const before = clock.now()
     const sweeps = before >= this.#nextSweepAt
     const shards = this.#owned
+    const roles = this.#roles
     const servedQueueIds = this.#deps.queueIds()
     const queueIds = sweeps ? servedQueueIds : []
     this.#deps.beforeAsking()
     const answer = await sendPulse(db, {
       nodeShard: node.shard,
       nodeId: node.id,
-      roles: bitsOfRoles(this.#roles),
+      roles: bitsOfRoles(roles),
       address: this.#deps.address(),
       startedAt: this.#startedAt,
       shards,
@@ -118,7 +119,8 @@ export class Pulse implements Step {
     )
     await this.#forget(now)
     const nextDeathMs = answer.oldestPulseAt === null ? PULSE_MS : answer.oldestPulseAt + LIVE_MS + 1 - answer.now
-    if (!clock.isTrusted) return { waitMs: DOUBT_MS }
+    // What the others were told of its roles is not so any more, or will not be.
+    if (!clock.isTrusted || roles.length !== this.#roles.length) return { waitMs: DOUBT_MS }
     return { waitMs: Math.max(1, Math.min(PULSE_MS, nextDeathMs) - tookMs) }
   }
 
