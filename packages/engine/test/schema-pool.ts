@@ -9,6 +9,7 @@ import { pause } from '../src/runtime/pause.ts'
 import { Database } from '../src/store/database.ts'
 import { loadMigrations, type Migration, migrate } from '../src/store/migrator.ts'
 import { ensureReaderRole } from '../src/store/reader-role.ts'
+import { CLOCK_OF_CONNECTION } from '../src/testing/manual-time.sql.ts'
 import { fingerprintOf, quoted, rowsOf, type TableState, tablesOf, usersOf } from './schema-state.ts'
 import { FABRICATED, movesSchema, watchMoves } from './watch-moves.ts'
 
@@ -69,7 +70,10 @@ export async function makeSchema(migrations: Migration[]): Promise<TestSchema> {
   const name = `test_${inject('run')}_${randomBytes(6).toString('hex')}`
   await withClient(async (client) => {
     await migrate(client, { schema: name, migrations, logger: silentLogger })
-    if (migrations.length > 0) await watchMoves(client, name, movesSchema(inject('run')))
+    if (migrations.length === 0) return
+    await watchMoves(client, name, movesSchema(inject('run')))
+    // Most tests move their clocks by hand: a schema that follows those need not be changed for each of them.
+    await client.query(`set search_path to ${quoted(name)}; ${CLOCK_OF_CONNECTION}; reset search_path`)
   })
   return { name, kept: null }
 }

@@ -6,7 +6,7 @@ import { type Logger, silentLogger } from '../runtime/logger.ts'
 import { seededRandom } from '../runtime/random.ts'
 import { Database } from '../store/database.ts'
 import { prepareSchema } from '../store/prepare-schema.ts'
-import { followManualTime, manualTime } from './manual-time.ts'
+import { followManualTime, manualTime } from './manual-time.sql.ts'
 
 export interface TestNodeOptions {
   database: string | pg.ClientConfig

@@ -5,7 +5,7 @@ import type { ActiveRun } from '../../src/executors/handlers/active-run.ts'
 import { Jobs } from '../../src/jobs.ts'
 import { Runs } from '../../src/runs.ts'
 import type { Instant } from '../../src/runtime/clock.ts'
-import { CLOCK_OF_CONNECTION } from '../../src/testing/manual-time.ts'
+import { CLOCK_OF_CONNECTION } from '../../src/testing/manual-time.sql.ts'
 import { startTestNode } from '../../src/testing/test-node.ts'
 import { createDatabase, KIT_DAYS } from '../database.ts'
 
@@ -104,10 +104,10 @@ export async function setup() {
     holdAt,
     /** The database's clock stands at this instant, whatever the clocks of nodes say. */
     databaseTime: async (now: Instant) => {
-      const say = (time: string) =>
-        database.query(`create or replace function clock() returns float8 language sql volatile as $$ ${time} $$`)
-      await say(`select ${now}::float8`)
-      onTestFinished(() => say(CLOCK_OF_CONNECTION).then(() => {}))
+      await database.query(
+        `create or replace function clock() returns double precision language sql volatile as $$ select ${now}::float8 $$`,
+      )
+      onTestFinished(() => database.query(CLOCK_OF_CONNECTION).then(() => {}))
     },
     startNode: (connection: pg.ClientConfig = inject('postgres')): Promise<Node> =>
       startNode(database.schema, ++seed, connection),
