@@ -83,10 +83,10 @@ export class Belfry extends Library {
   /** Starts a node. Without `database` it brings its own PostgreSQL; with one that is away it waits for it. */
   static async start(options: BelfryOptions = {}): Promise<Belfry> {
     const settings = readOptions(options)
-    const { logger, schema, connections, leaseMs, cancelGraceMs, historyDays, roles } = settings
+    const { logger, schema, leaseMs, cancelGraceMs, historyDays, roles } = settings
     const embedded = settings.database === null ? await startEmbedded({ dataDir: settings.dataDir, logger }) : null
     const connection = settings.database ?? embedded?.connection ?? {}
-    const db = new Database({ connection, schema, maxConnections: connections, logger })
+    const db = new Database({ connection, schema, logger })
     try {
       const prepared = await awaitDatabase(logger, () => prepareSchema(db, settings.shards, logger))
       const { shards, missingWall, known } = prepared

@@ -14,8 +14,6 @@ export interface BelfryOptions {
   /** The database schema. */
   schema?: string
   logger?: Logger
-  /** Connections to the database. */
-  connections?: number
   /** How long a lease lasts without a heartbeat, in ms. */
   leaseMs?: number
   /** How long a canceled run may take to stop, in ms. */
@@ -44,7 +42,6 @@ export type Settings = Required<Omit<BelfryOptions, Absent>> & {
 }
 
 const WHOLE_NUMBERS = {
-  connections: { default: 8, min: 3, max: 200 },
   leaseMs: { default: 30_000, min: 1_000, max: 3_600_000 },
   cancelGraceMs: { default: 10_000, min: 0, max: 3_600_000 },
   drainMs: { default: 10_000, min: 0, max: 3_600_000 },
@@ -98,7 +95,6 @@ export function readOptions(options: BelfryOptions): Settings {
     dataDir: options.dataDir ?? '.belfry',
     schema,
     logger: options.logger ?? silentLogger,
-    connections: number('connections'),
     leaseMs: number('leaseMs'),
     cancelGraceMs: number('cancelGraceMs'),
     drainMs: number('drainMs'),

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Settings } from './options.ts'
+import { CONNECTIONS } from './store/connection-budget.ts'
 import { Reader } from './store/reader.ts'
 
 /** The connections through which tenants read. */
@@ -11,15 +12,14 @@ export interface Readers {
   close(): Promise<void>
 }
 
-/** Reads share few connections: each takes one for a millisecond or so. */
-const CONNECTIONS = 4
-
 export function startReaders(
   { schema, logger, readDatabase }: Pick<Settings, 'schema' | 'logger' | 'readDatabase'>,
   connection: string | pg.ClientConfig,
   walled: boolean,
 ): Readers {
-  const common = { schema, logger, walled, maxConnections: CONNECTIONS }
+  // Each read takes one for a millisecond or so.
+  const maxConnections = readDatabase === null ? CONNECTIONS.readers : CONNECTIONS.readers / 2
+  const common = { schema, logger, walled, maxConnections }
   const fresh = new Reader({ ...common, connection, isReplica: false })
   const lists = readDatabase === null ? fresh : new Reader({ ...common, connection: readDatabase, isReplica: true })
   return {

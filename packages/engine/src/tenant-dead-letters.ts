@@ -11,6 +11,7 @@ import {
 import { OfScope } from './scope.ts'
 import type { Page } from './store/page.ts'
 import { noSuch, type TenantScope } from './tenant-scope.ts'
+import { jobRow } from './timers/lock-timer.sql.ts'
 
 export type DeadLetterFilter = Omit<ListDeadLetters, 'tenantId' | 'limit' | 'cursor'>
 
@@ -68,7 +69,7 @@ export class TenantDeadLetters extends OfScope<TenantScope> {
     const run = parseRunId(runId)
     const isGone =
       run !== null &&
-      (await engine.db.transaction(async (tx) => {
+      (await engine.db.callers.transactionOn([jobRow(run.jobId)], async (tx) => {
         if (!(await deleteDeadLetter(tx, tenantId, run))) return false
         await this.scope.record(tx, { subject: 'run', subjectId: runId, action: 'delete_dead_letter' })
         return true
@@ -109,7 +110,7 @@ export class TenantDeadLetters extends OfScope<TenantScope> {
 
   #reopen(runIds: readonly string[]): Promise<string[]> {
     const { engine, caller } = this.scope
-    return openEach(runIds, (runId) => engine.runChanges.retry(runId, caller.actor))
+    return openEach(runIds, (runId) => engine.bulkChanges.retry(runId, caller.actor))
   }
 
   /** One whose letter is left alone leaves its place empty: the rate is never passed. */
@@ -118,7 +119,7 @@ export class TenantDeadLetters extends OfScope<TenantScope> {
     const now = engine.clock.now()
     const oldestFirst = [...runIds].sort((a, b) => nominalOf(a) - nominalOf(b))
     return openEach(oldestFirst, (runId, place) =>
-      engine.runChanges.retry(runId, caller.actor, now + Math.floor((place * 1_000) / rate)),
+      engine.bulkChanges.retry(runId, caller.actor, now + Math.floor((place * 1_000) / rate)),
     )
   }
 }

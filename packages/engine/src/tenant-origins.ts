@@ -7,7 +7,7 @@ import {
   NO_LIMITS,
   readLimits,
 } from './concurrency/shared-limit-fields.ts'
-import { openLimit, originLimitRef, putLimit, removeLimit } from './concurrency/shared-limits.sql.ts'
+import { limitRow, openLimit, originLimitRef, putLimit, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { Complaints } from './input/read-fields.ts'
 import { OfScope } from './scope.ts'
 import { limitOf, type Page, type PageRequest, pageOf, readCursor } from './store/page.ts'
@@ -56,9 +56,9 @@ export class TenantOrigins extends OfScope<TenantScope> {
     if (limits && !isLimited(limits)) complaints.add('maxRunning', 'is missing: give maxRunning, rateLimit or both')
     if (limits === undefined || complaints.list.length > 0) throw complaints.error('invalid_argument')
     const { tenantId } = caller
-    const created = await db.transaction(async (tx) => {
+    const ref = originLimitRef(tenantId, origin, shards)
+    const created = await db.callers.transactionOn([limitRow(ref)], async (tx) => {
       const before = await readOriginLimit(tx, tenantId, origin)
-      const ref = originLimitRef(tenantId, origin, shards)
       const isMade = await putLimit(tx, ref, { ...limits, tenantId, name: origin, usedAt: clock.now() })
       // The line of those who wait for the rate begins anew.
       if (!isMade) await openLimit(tx, ref, clock.now())
@@ -74,9 +74,10 @@ export class TenantOrigins extends OfScope<TenantScope> {
     const { engine, caller } = this.scope
     const { db, shards, http } = engine
     const origin = readOrigin(text)
-    const isGone = await db.transaction(async (tx) => {
+    const ref = originLimitRef(caller.tenantId, origin, shards)
+    const isGone = await db.callers.transactionOn([limitRow(ref)], async (tx) => {
       const before = await readOriginLimit(tx, caller.tenantId, origin)
-      if (before === null || !(await removeLimit(tx, originLimitRef(caller.tenantId, origin, shards)))) return false
+      if (before === null || !(await removeLimit(tx, ref))) return false
       const change = { subject: 'origin', subjectId: origin, action: 'delete', before: limitsView(before) } as const
       await this.scope.record(tx, change)
       return true

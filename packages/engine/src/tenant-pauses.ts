@@ -67,7 +67,7 @@ export class TenantPauses extends OfScope<TenantScope> {
     const at = clock.now()
     const id = engine.newId(at)
     const pause: PauseRow = { ...what, id, pausedAt: at, pausedBy: caller.actor, reason: readReason(reasonOf(input)) }
-    const made = await db.transaction(async (tx) => {
+    const made = await db.callers.transactionOn([`pause ${caller.tenantId} ${what.kind} ${what.name}`], async (tx) => {
       if ((await countPauses(tx, caller.tenantId, MAX_PAUSES)) === MAX_PAUSES)
         throw new BelfryError('quota_exceeded', `a tenant may have ${MAX_PAUSES} pauses at a time`)
       if (what.kind !== PAUSE_KIND.key && (await countAllPauses(tx, PAUSE_KIND.key, MAX_TOLD)) === MAX_TOLD)
@@ -109,7 +109,7 @@ export class TenantPauses extends OfScope<TenantScope> {
     const isId = UUID.test(id)
     const ended =
       isId &&
-      (await db.transaction(async (tx) => {
+      (await db.callers.transactionOn([`pause ${id}`], async (tx) => {
         const pause = await lockPause(tx, tenantId, id)
         if (pause === null) return null
         const pausedBy = withoutPauser(inWords(pause), pause.pausedBy, actor)

@@ -1,6 +1,6 @@
 import { openWhenKnown, UNAWARE_MS } from './concurrency/await-unaware.sql.ts'
 import { isLimited, type LimitsInput, limitsView, NO_LIMITS, readLimits } from './concurrency/shared-limit-fields.ts'
-import { putLimit, queueLimitRef, readQueueLimits, removeLimit } from './concurrency/shared-limits.sql.ts'
+import { limitRow, putLimit, queueLimitRef, readQueueLimits, removeLimit } from './concurrency/shared-limits.sql.ts'
 import { BelfryError } from './errors.ts'
 import { Complaints } from './input/read-fields.ts'
 import { findQueue } from './lookup/queues.sql.ts'
@@ -27,7 +27,7 @@ export async function limitQueue(scope: TenantScope, name: string, input: Limits
     throw new BelfryError('forbidden', `the queue "${name}" is shared by all tenants: only an operator may limit it`)
   const tenantId = queue.shared ? SYSTEM_TENANT : caller.tenantId
   const ref = queueLimitRef(queue.id, shards)
-  const isNew = await db.transaction(async (tx) => {
+  const isNew = await db.callers.transactionOn([limitRow(ref)], async (tx) => {
     const before = (await readQueueLimits(tx, [queue.id])).get(queue.id) ?? NO_LIMITS
     const complaints = new Complaints()
     const limits = readLimits(complaints, input, before)

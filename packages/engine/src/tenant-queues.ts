@@ -99,7 +99,7 @@ export class TenantQueues extends OfScope<TenantScope> {
     let purged = 0
     for (let after: PurgePoint | null | undefined; after !== null; ) {
       const batch = { tenantId: caller.tenantId, queueId: found.id, after: after ?? null, limit: PURGE_BATCH }
-      const done = await db.transaction(async (tx) => {
+      const done = await db.bulk.transaction(async (tx) => {
         const result = await purgeRuns(tx, batch, clock.now())
         const after = { purged: result.purged }
         if (result.purged > 0)
@@ -140,7 +140,7 @@ export class TenantQueues extends OfScope<TenantScope> {
     const known = await findQueue(fresh, caller.tenantId, name)
     if (known?.shared)
       throw new BelfryError('forbidden', `the queue "${name}" is shared by all tenants: only an operator may change it`)
-    const isChanged = await engine.db.transaction(async (tx) => {
+    const isChanged = await engine.db.callers.transactionOn([`queue ${caller.tenantId} ${name}`], async (tx) => {
       const queue = known && (await lockQueue(tx, caller.tenantId, name))
       if (!queue) throw noSuch('queue', name)
       const next = await work(tx, queue)

@@ -125,7 +125,7 @@ async function isLeftAlone(client: pg.ClientBase, schema: string): Promise<boole
 }
 
 async function makeDays(schema: string, { around, ahead }: Days): Promise<void> {
-  const db = new Database({ connection: inject('postgres'), schema, maxConnections: 1, logger: silentLogger })
+  const db = new Database({ connection: inject('postgres'), schema, logger: silentLogger })
   const clock = new ManualClock(around)
   await new Partitioner({ db, clock, logger: silentLogger, daysAhead: ahead }).ensure().finally(() => db.close())
 }

@@ -1,7 +1,7 @@
 import { isOnce } from '../job/states.ts'
 import type { Claimed, Place } from '../leases/take-lease.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Transaction, Vital } from '../store/database.ts'
 import { admitKeyed, type Decided, type KeyEffects, type KeyedRun, noEffects } from './admit-keyed.ts'
 import { type FaultyClaims, isFault } from './faulty-claims.ts'
 import { type HoldQueueDeps, holdQueue, queueFound } from './hold-queue.ts'
@@ -9,7 +9,7 @@ import { leasePicked, type PickedRun, pick } from './limited-picks.sql.ts'
 import { NOT_KNOWN, type Taken, type Wanted } from './taken.ts'
 
 export interface LimitsDeps extends HoldQueueDeps {
-  db: Database
+  db: Vital
   cancelGraceMs: number
   faulty: FaultyClaims
   wakeups: Wakeups

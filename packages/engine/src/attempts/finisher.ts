@@ -7,7 +7,7 @@ import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Queryable, Vital } from '../store/database.ts'
 import { isContention, isOutage, isPartitionMissing } from '../store/database-errors.ts'
 import {
   type Answered,
@@ -53,7 +53,7 @@ const MAX_REFUSED = 3
 const LONGEST_PAUSE_MS = 5_000
 
 export interface FinisherDeps {
-  db: Queryable
+  db: Vital
   logger: Logger
   /** Makes the partition that a finish did not find. */
   ensurePartitions(): Promise<void>

@@ -9,9 +9,10 @@ import { insertRuns } from '../ready/insert-runs.sql.ts'
 import type { Turns } from '../ready/turn.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import type { Database, Queryable } from '../store/database.ts'
+import type { Queryable } from '../store/database.ts'
+import type { InTurn } from '../store/share.ts'
 import { statement } from '../store/statement.ts'
-import { lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { jobRow, lockTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 
 /** Deleting the dead letter is the compare-and-set: of two who redrive it, one finds nothing. */
 const REOPEN = statement(
@@ -50,10 +51,8 @@ const KNOWN = statement(
   `select exists (select from belfry.attempts a where a.shard = $1 and a.job_id = $2 and a.nominal_at = to_timestamp($3::float8 / 1000))`,
 )
 
-const LOCK_TIMEOUT_MS = 5_000
-
 export interface RunChangesDeps extends ReopenDeps {
-  db: Database
+  db: InTurn
   clock: Clock
   turns: Turns
   wakeups: Wakeups
@@ -72,8 +71,7 @@ export class RunChanges {
   async cancel(runId: string, by: string): Promise<Canceled> {
     const { db, clock, wakeups, cancelGraceMs } = this.#deps
     const run = this.#parse(runId)
-    const canceled = await db.transaction(async (tx) => {
-      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+    const canceled = await db.transactionOn([jobRow(run.jobId)], async (tx) => {
       const now = clock.now()
       const [owner] = await tx.query<[number, boolean]>(TENANT_OF_RUN, [run.shard, run.jobId, run.nominalAt])
       const done = await stopLive(tx, run, { now, graceMs: cancelGraceMs, leased: 'ask' })
@@ -100,8 +98,7 @@ export class RunChanges {
   async retry(runId: string, by: string, dueAt: Instant | null = null): Promise<{ runId: string }> {
     const { db, clock, turns, wakeups } = this.#deps
     const run = this.#parse(runId)
-    const opened = await db.transaction(async (tx) => {
-      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+    const opened = await db.transactionOn([jobRow(run.jobId)], async (tx) => {
       await this.#deps.retakeUnique(tx, run.jobId)
       const timer = await lockTimer(tx, run.shard, run.jobId)
       const overlap = timer?.overlap ?? (await this.#overlapOf(tx, run))

@@ -5,7 +5,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { PulseAnswer } from '../shards/pulse.sql.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import type { Database } from '../store/database.ts'
+import type { Bulk } from '../store/database.ts'
 import { isOutage } from '../store/database-errors.ts'
 import { type AdvanceDeps, advanceBackfills } from './advance-backfills.ts'
 import { LookAhead } from './look-ahead.ts'
@@ -13,7 +13,7 @@ import { lookAtJobs } from './look-at-jobs.sql.ts'
 import { OpenWalk } from './walk-open.sql.ts'
 
 export interface BackfillerDeps extends Omit<AdvanceDeps, 'lookAhead'> {
-  db: Database
+  db: Bulk
   clock: Clock
   logger: Logger
   wakeups: Wakeups

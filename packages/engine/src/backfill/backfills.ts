@@ -7,7 +7,7 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
-import { lockTimer } from '../timers/lock-timer.sql.ts'
+import { jobRow, lockTimer } from '../timers/lock-timer.sql.ts'
 import { BACKFILL_STATUS, type Backfill, type BackfillView, backfillView } from './backfill.ts'
 import { lockBackfill, putBackfill, readBackfill, writeBackfill } from './backfill-rows.sql.ts'
 import { readOpenRuns, settleRuns } from './backfill-runs.sql.ts'
@@ -41,8 +41,6 @@ export interface BackfillPreview {
 
 export type CreatedBackfill = BackfillView & { notes: string[] }
 
-const LOCK_TIMEOUT_MS = 5_000
-
 /** What people do with backfills; the Backfiller does the rest. Each change writes down who did it (`by`). */
 export class Backfills {
   readonly #deps: BackfillsDeps
@@ -65,8 +63,7 @@ export class Backfills {
     const asked = understandBackfill(input)
     const { job, plan } = await this.#plan(jobId, asked)
     mustBeMeant(plan, asked)
-    const backfill = await db.transaction(async (tx) => {
-      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+    const backfill = await db.callers.transactionOn([jobRow(job.jobId)], async (tx) => {
       const timer = await lockTimer(tx, job.shard, job.jobId)
       if (!timer) throw new BelfryError('already_finished', `job ${jobId} has no future any more`)
       if (timer.scheduleId !== job.scheduleId)
@@ -87,8 +84,7 @@ export class Backfills {
     const { db, clock, wakeups } = this.#deps
     const known = await readBackfill(db, null, backfillId)
     if (known === null) throw noSuchBackfill(backfillId)
-    const { backfill, asked } = await db.transaction(async (tx) => {
-      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+    const { backfill, asked } = await db.callers.transactionOn([jobRow(known.jobId)], async (tx) => {
       await lockTimer(tx, known.shard, known.jobId)
       const locked = await lockBackfill(tx, known.shard, known.id)
       if (!locked) throw noSuchBackfill(backfillId)

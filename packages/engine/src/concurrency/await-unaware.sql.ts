@@ -2,7 +2,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { pause } from '../runtime/pause.ts'
 import type { Database } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
-import { type LimitRef, openLimit } from './shared-limits.sql.ts'
+import { type LimitRef, limitRow, openLimit } from './shared-limits.sql.ts'
 
 /** What is under way on this schema, and what is just being committed. */
 const UNDER_WAY = statement(
@@ -33,5 +33,5 @@ export async function openWhenKnown(db: Database, clock: Clock, ref: LimitRef): 
     if ((await db.query(STILL, values)).length === 0) break
     await pause(LOOK_AGAIN_MS)
   }
-  await openLimit(db, ref, clock.now())
+  await db.callers.transactionOn([limitRow(ref)], (tx) => openLimit(tx, ref, clock.now()))
 }

@@ -2,7 +2,7 @@ import type { Definition } from '../job/definition.ts'
 import { limitKeyOf, limitNameOf } from '../job/flow-keys.ts'
 import { LIMIT_KIND } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { Database, Queryable } from '../store/database.ts'
+import type { Bulk, Queryable } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import { ON_LIMIT } from './admission.ts'
 import { LAST_RATE_AT } from './gcra.ts'
@@ -163,7 +163,7 @@ export async function existingKeys(tx: Queryable, keys: readonly KeyRef[]): Prom
  * Removes rows that nobody has used for a day and that nothing needs. What several jobs say of a key they share is known by its row
  * alone, so that one stays for as long as any of them waits; the limit of one job is made again from its definition.
  */
-export async function purgeUnusedKeys(db: Database, now: Instant): Promise<void> {
+export async function purgeUnusedKeys(db: Bulk, now: Instant): Promise<void> {
   let after: KeyRef | null = { shard: -1, key: '0' }
   for (let batch = 0; batch < MAX_BATCHES && after !== null; batch++) {
     const from: KeyRef = after

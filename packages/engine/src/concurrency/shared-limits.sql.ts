@@ -84,6 +84,9 @@ export const originLimitRef = (tenantId: number, origin: string, shards: number)
   key: gateKeyOf('origin', tenantId, origin),
 })
 
+/** As those who would wait for it call it. */
+export const limitRow = ({ shard, kind, key }: LimitRef): string => `limit ${shard} ${kind} ${key}`
+
 const placeOf = ({ shard, kind, key }: LimitRef): [number, number, string] => [shard, kind, key]
 
 /** Holds the row until the end of the transaction; or tells that somebody else does, or that there is no limit any more. */

@@ -76,6 +76,7 @@ export function deliver(
   { now, limit, behind = null, opened: whatToDo = 'open' }: DeliverTerms,
 ): Promise<Delivered> {
   return deps.db.transaction(async (tx) => {
+    await tx.setLockTimeout(LOCK_TIMEOUT_MS)
     const all = await lockEndsOfOneOffs(tx, limit, behind)
     const opened = all.filter(({ number }) => number === OPENED)
     const ends = opened.length === 0 ? all : all.filter(({ number }) => number !== OPENED)
@@ -151,7 +152,6 @@ async function planGone(
   edges: readonly HeldEdge[],
   missing: readonly Child[],
 ): Promise<ReadonlySet<string>> {
-  await tx.setLockTimeout(LOCK_TIMEOUT_MS)
   const children = new Set(edges.map(({ child }) => child))
   const canceled = await lockCanceled(tx, [...children])
   const back = await lookAtChildren(

@@ -5,10 +5,10 @@ import { agesFrom, type Fence, type Lease } from '../leases/lease.ts'
 import { LeaseWrites } from '../leases/lease-writes.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Database } from '../store/database.ts'
+import type { Vital } from '../store/database.ts'
 
 interface BeginningsDeps {
-  db: Database
+  db: Vital
   clock: Clock
   logger: Logger
   stopping: AbortSignal

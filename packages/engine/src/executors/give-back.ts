@@ -5,7 +5,7 @@ import { LeaseWrites } from '../leases/lease-writes.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import type { Database } from '../store/database.ts'
+import type { Vital } from '../store/database.ts'
 
 interface GoingBack {
   lease: Lease
@@ -13,7 +13,7 @@ interface GoingBack {
 }
 
 interface GiveBackDeps {
-  db: Database
+  db: Vital
   clock: Clock
   logger: Logger
   wakeups: Wakeups

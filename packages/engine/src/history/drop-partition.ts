@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Database } from '../store/database.ts'
 import type { Partition } from './partition.ts'
 import { detach, drop, probe } from './partition-ddl.sql.ts'
-import { inShortTransaction, isBusy, isGone, withConnection } from './short-transaction.ts'
+import { inShortTransaction, isBusy, isGone } from './short-transaction.ts'
 
 export type Rescue = (client: pg.Client) => Promise<void>
 
@@ -23,7 +23,7 @@ export async function dropPartition(
   rescue: Rescue,
 ): Promise<'dropped' | 'busy' | 'gone'> {
   try {
-    return await withConnection(db, async (client) => {
+    return await db.apart(async (client) => {
       await inShortTransaction(client, () => client.query(probe(db.schema, partition)))
       await inShortTransaction(client, async () => {
         await client.query(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`)

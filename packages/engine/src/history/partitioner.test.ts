@@ -29,7 +29,6 @@ async function setup({ schema }: { schema?: string } = {}) {
     const made = new Database({
       connection: inject('postgres'),
       schema: schema ?? database.schema,
-      maxConnections: 4,
       logger: silentLogger,
     })
     onTestFinished(() => made.close())

@@ -16,7 +16,7 @@ import {
   partitionName,
 } from './partition.ts'
 import { attach, createLike, isAttached, keptBetween, lockKept, moveFromKept } from './partition-ddl.sql.ts'
-import { inShortTransaction, isBusy, LOCK_TIMEOUT_MS, withConnection } from './short-transaction.ts'
+import { inShortTransaction, isBusy, LOCK_TIMEOUT_MS } from './short-transaction.ts'
 
 const HOUR_MS = 3_600_000
 /** Nothing is in a hurry: two weeks of days are there. Each further try may hold up claims for the lock timeout. */
@@ -85,7 +85,7 @@ export class Partitioner {
     const present = new Set((await listPartitions(db, db.schema)).map(partitionName))
     const missing = this.#wanted().filter((partition) => !present.has(partitionName(partition)))
     if (missing.length === 0) return []
-    return withConnection(db, async (client) => {
+    return db.apart(async (client) => {
       const busy: PartitionedTable[] = []
       for (const table of PARTITIONED_TABLES) {
         const ofTable = missing.filter((partition) => partition.table === table)

@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import type { Database } from '../store/database.ts'
 
 /** How long a change of the tables may stand in the way of everybody behind it. */
 export const LOCK_TIMEOUT_MS = 100
@@ -14,21 +13,6 @@ const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)
 export const isBusy = (error: unknown): boolean => BUSY.has(codeOf(error))
 
 export const isGone = (error: unknown): boolean => codeOf(error) === UNDEFINED_TABLE
-
-/** A connection of one's own: names of tables that are known only now would fill the pool's with prepared statements. */
-export async function withConnection<Result>(
-  db: Database,
-  work: (client: pg.Client) => Promise<Result>,
-): Promise<Result> {
-  const client = await db.connect()
-  // A connection that is lost between two statements would otherwise end the process; the next statement tells.
-  client.on('error', () => {})
-  try {
-    return await work(client)
-  } finally {
-    await client.end().catch(() => {})
-  }
-}
 
 export async function inShortTransaction<Result>(client: pg.Client, work: () => Promise<Result>): Promise<Result> {
   await client.query('begin isolation level read committed')

@@ -1,7 +1,7 @@
 import { type BelfryError, refusal } from '../errors.ts'
 import { shardOfJob } from '../job/ids.ts'
 import type { Instant } from '../runtime/clock.ts'
-import type { Queryable, Transaction } from '../store/database.ts'
+import type { Queryable } from '../store/database.ts'
 import { isLockTimeout } from '../store/database-errors.ts'
 import { missingOf } from './announce-payloads.ts'
 import { type Answer, claimUnique, type UniqueTerms, uniqueKeyOf } from './claim-unique.ts'
@@ -19,7 +19,6 @@ import {
 } from './keys.sql.ts'
 import type { Prepared } from './put-prepared.ts'
 
-const LOCK_TIMEOUT_MS = 1_000
 const NO_HOLDERS: ReadonlyMap<string, KeyHolder> = new Map()
 
 /** What decides about keys besides the keys themselves. */
@@ -40,7 +39,7 @@ export interface KeyAnswer extends Answer {
  * that is answered does not ask for its name again. Throws if a key or name belongs to something else.
  */
 export async function claimKeys(
-  tx: Queryable | Transaction,
+  tx: Queryable,
   keyed: readonly Prepared[],
   terms: KeyTerms,
 ): Promise<Map<Prepared, KeyAnswer>> {
@@ -122,12 +121,11 @@ async function claimNames(
 }
 
 async function takeWithin(
-  tx: Queryable | Transaction,
+  tx: Queryable,
   keys: readonly Key[],
   { now, forgottenBefore }: KeyTerms,
 ): Promise<Set<string>> {
   try {
-    if ('setLockTimeout' in tx) await tx.setLockTimeout(LOCK_TIMEOUT_MS)
     const taken = await takeKeys(tx, keys, now)
     const held = keys.filter((key) => key.kind === KEY_KIND.idempotency && !taken.has(keyText(key)))
     const freed = held.length === 0 ? [] : await freeForgotten(tx, held, forgottenBefore)

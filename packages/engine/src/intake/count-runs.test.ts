@@ -17,7 +17,7 @@ async function setup() {
   const database = await createDatabase({ days: KIT_DAYS })
   onTestFinished(() => database.drop())
   const { schema, query, fabricate } = database
-  const db = new Database({ connection: inject('postgres'), schema, maxConnections: 1, logger: silentLogger })
+  const db = new Database({ connection: inject('postgres'), schema, logger: silentLogger })
   onTestFinished(() => db.close())
   /** Ends of its first runs, a second apart, the newest first in the table. */
   const ended = (runs: number, { times = 1, cause = CAUSE.schedule as number, final = true } = {}) =>

@@ -22,7 +22,7 @@ import { Misplaced } from './misplaced.ts'
 import { inPosition, Preparer, type PreparerDeps } from './preparer.ts'
 import type { Sending } from './put-jobs.sql.ts'
 import { type Put, type PutTerms, putKeyed } from './put-keyed.ts'
-import { type Created, createdOf, MAX_BATCH, type Prepared, putAll, putPrepared } from './put-prepared.ts'
+import { type Created, createdOf, MAX_BATCH, type Prepared, putAll, putSingly, rowsOf } from './put-prepared.ts'
 import { type ReplaceDeps, replaceJob } from './replace-job.ts'
 import type { Room, WhenFull } from './room.ts'
 import { type BatchOptions, understandBatch } from './understand-batch.ts'
@@ -68,11 +68,15 @@ export class Intake {
   readonly #deps: IntakeDeps
   readonly #preparer: Preparer
   readonly #singles: Lanes<Pending>
+  /** Of those that say something of a limit, which others may hold. */
+  readonly #limited: Lanes<Pending>
 
   constructor(deps: IntakeDeps) {
     this.#deps = deps
     this.#preparer = new Preparer(deps)
-    this.#singles = new Lanes({ lanes: LANES, maxBatch: MAX_BATCH, work: (batch) => this.#putSingles(batch) })
+    const lanes = { lanes: LANES, maxBatch: MAX_BATCH, work: (batch: Pending[]) => this.#putSingles(batch) }
+    this.#singles = new Lanes(lanes)
+    this.#limited = new Lanes(lanes)
   }
 
   async create(input: unknown, by: Creator = {}, whenFull: WhenFull = 'refuse'): Promise<Created> {
@@ -106,7 +110,8 @@ export class Intake {
       room.admit([prepared])
     }
     const until = this.#deps.clock.now() + PATIENCE_MS
-    return new Promise((resolve, reject) => this.#singles.push({ prepared, until, resolve, reject }))
+    const lanes = prepared.job.limitKey === null ? this.#singles : this.#limited
+    return new Promise((resolve, reject) => lanes.push({ prepared, until, resolve, reject }))
   }
 
   /** All or nothing. */
@@ -215,10 +220,13 @@ export class Intake {
         links === null &&
         prepared.length <= MAX_BATCH &&
         !prepared.some(isTied) &&
+        prepared.every(({ job }) => job.limitKey === null) &&
         kindsOf(prepared).size <= 1 &&
         tenantsOf(prepared).size <= 1
       if (!isPlain) {
-        return db.transaction((tx) =>
+        // Thousands of jobs leave the connections of those who change one to these.
+        const share = prepared.length > MAX_BATCH ? db.bulk : db.callers
+        return share.transactionOn(rowsOf(prepared), (tx) =>
           putKeyed(tx, prepared, {
             ...this.#terms(sending),
             isResent: sending === 'again',
@@ -284,7 +292,7 @@ export class Intake {
       const prepared = left.map((pending) => pending.prepared)
       try {
         await this.#intern(prepared)
-        const gone = await putPrepared(db, prepared, clock.now(), sending)
+        const gone = await putSingly(db, prepared, clock.now(), sending)
         if (gone.size > 0) {
           for (const { prepared, reject } of left)
             if (gone.has(prepared.job.tenantId)) reject(noTenant(prepared.understood.tenant))
@@ -304,12 +312,13 @@ export class Intake {
         }
         if (left.length === 1 || (error instanceof BelfryError && error.code !== 'in_progress'))
           for (const { reject } of left) reject(error)
+        // Beside each other: one that waits for another transaction delays none of the rest.
         else
-          for (const pending of left)
-            await this.#put([pending.prepared], null, 'accept', 'again').then(
-              ([created]) => pending.resolve(created as Created),
-              pending.reject,
-            )
+          await Promise.all(
+            left.map(({ prepared, resolve, reject }) =>
+              this.#put([prepared], null, 'accept', 'again').then(([created]) => resolve(created as Created), reject),
+            ),
+          )
         return
       }
     }

@@ -18,7 +18,7 @@ import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
 import type { Database, Transaction } from '../store/database.ts'
-import { type LockedTimer, lockTimer, NEVER_DUE, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
+import { jobRow, type LockedTimer, lockTimer, NEVER_DUE, removeTimer, writeTimer } from '../timers/lock-timer.sql.ts'
 import { changeLimit, mustKeepKey } from './change-limit.ts'
 import {
   checkedJobId,
@@ -74,7 +74,6 @@ interface Locked {
   now: Instant
 }
 
-const LOCK_TIMEOUT_MS = 5_000
 const STATUS_NAMES: readonly JobStatus[] = ['active', 'paused', 'completed', 'canceled']
 
 const statusOf = ({ status, pauseReason }: JobRow) => ({ status: STATUS_NAMES[status], reason: pauseReason })
@@ -361,12 +360,11 @@ export class JobChanges {
     const ready: Announced[] = []
     const asked: Instant[] = []
     const wake: [number, Instant][] = []
-    const result = await db.transaction(async (tx) => {
+    const result = await db.callers.transactionOn([jobRow(id)], async (tx) => {
       // It may have to be done twice.
       ready.length = 0
       asked.length = 0
       wake.length = 0
-      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
       let timer = await lockTimer(tx, shardOfJob(id), id)
       const job = await lockJob(tx, id)
       if (!job) throw noSuchJob(id)

@@ -5,7 +5,7 @@ import type { Instant } from '../runtime/clock.ts'
 import { noTenant } from '../shards/registry.sql.ts'
 import type { Database, Queryable } from '../store/database.ts'
 import { whileSending } from '../store/while-sending.ts'
-import type { Key } from './keys.sql.ts'
+import { type Key, keyText } from './keys.sql.ts'
 import {
   livingTenants,
   type NewOneOff,
@@ -54,37 +54,33 @@ function firstTimeOf(job: Prepared['job']): Date | null {
   return job.state === RUN_STATE.dependent ? null : new Date(job.dueAt)
 }
 
-/** A limit that says something else is written; whoever claims by it holds it for a few milliseconds. */
-const LOCK_TIMEOUT_MS = 1_000
-
 const NONE: ReadonlySet<number> = new Set()
 
 /**
  * Inserts jobs that have their ids; in chunks, each bounded in number and bytes. Answers the tenants that are gone, whose jobs
  * were left out.
  */
-export async function putPrepared(
-  db: Queryable | Database,
+async function putPrepared(
+  db: Queryable,
   prepared: readonly Prepared[],
   now: Instant,
   sending: Sending = 'again',
 ): Promise<ReadonlySet<number>> {
+  const gone = await putJobs(db, prepared, now, sending)
   const limits = prepared.flatMap(({ job, understood }) =>
     job.limitKey === null ? [] : (keyLimitOf(understood.definition, job) ?? []),
   )
-  if (limits.length === 0) return putJobs(db, prepared, now, sending)
   // What the jobs say of their limits comes with them, and last: it may be waited for.
-  const put = async (tx: Queryable) => {
-    const gone = await putJobs(tx, prepared, now, sending)
-    await putKeyLimits(tx, limits, now)
-    return gone
-  }
-  if (!('transaction' in db)) return put(db)
-  return db.transaction(async (tx) => {
-    await tx.setLockTimeout(LOCK_TIMEOUT_MS)
-    return put(tx)
-  })
+  await putKeyLimits(db, limits, now)
+  return gone
 }
+
+/** The rows of other transactions that these jobs may have to wait for: their keys, and the limits that they share. */
+export const rowsOf = (prepared: readonly Prepared[]): string[] =>
+  prepared.flatMap(({ job, keys }) => [
+    ...keys.map((key) => `key ${keyText(key)}`),
+    ...(job.limitKey === null ? [] : [`limit ${job.shard} ${job.limitKey}`]),
+  ])
 
 async function putJobs(
   db: Queryable,
@@ -118,9 +114,22 @@ function* putsOf(prepared: readonly Prepared[], now: Instant, sending: Sending):
   }
 }
 
+/** Alone where nothing of it is waited for, else in a transaction of callers. Answers as `putPrepared`. */
+export function putSingly(
+  db: Database,
+  prepared: readonly Prepared[],
+  now: Instant,
+  sending: Sending,
+): Promise<ReadonlySet<number>> {
+  const rows = rowsOf(prepared)
+  return rows.length === 0
+    ? putPrepared(db, prepared, now, sending)
+    : db.callers.transactionOn(rows, (tx) => putPrepared(tx, prepared, now, sending))
+}
+
 /** For calls that are done as a whole: puts all of them, or throws. */
 export async function putAll(
-  db: Queryable | Database,
+  db: Queryable,
   prepared: readonly Prepared[],
   now: Instant,
   sending: Sending,

@@ -1,4 +1,4 @@
-import type { Queryable } from '../store/database.ts'
+import type { Vital } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 const READ_JOBS = statement(
@@ -28,11 +28,11 @@ const MAX_CACHED = 20_000
 
 /** What jobs are to do, as read when their runs are leased. */
 export class Definitions {
-  readonly #db: Queryable
+  readonly #db: Vital
   #recent = new Map<string, { version: number; json: string }>()
   #older = new Map<string, { version: number; json: string }>()
 
-  constructor(db: Queryable) {
+  constructor(db: Vital) {
     this.#db = db
   }
 

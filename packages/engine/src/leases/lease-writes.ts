@@ -1,7 +1,7 @@
 import { Lanes } from '../runtime/lanes.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Vital } from '../store/database.ts'
 import { isContention, isOutage } from '../store/database-errors.ts'
 import { liveAmong } from './heartbeat.sql.ts'
 import { byLockOrder, type Fence, runKey } from './lease.ts'
@@ -11,7 +11,7 @@ const LOCKED_PAUSE_MS = 20
 const AWAY_PAUSE_MS = 200
 
 interface LeaseWritesOptions<Item> {
-  db: Queryable
+  db: Vital
   logger: Logger
   lanes: number
   /** Answers the keys of the runs that were written. Items are in lock order. */

@@ -2,7 +2,7 @@ import { RUN_STATE } from '../job/states.ts'
 import type { Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { pause } from '../runtime/pause.ts'
-import type { Database, Queryable } from '../store/database.ts'
+import type { Queryable, Vital } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 import type { Lease } from './lease.ts'
 import { HELD_TO_PERFORM, type HeldRow, leaseOf } from './lease-row.ts'
@@ -38,7 +38,7 @@ const LOOK_AGAIN_MS = 100
  * was timed, and left alone it would commit leases that nobody performs.
  */
 export function recoverLeases(
-  deps: { db: Database; logger: Logger },
+  deps: { db: Vital; logger: Logger },
   lost: { holder: string; backendPid: number },
   signal: AbortSignal,
 ): Promise<Lease[]> {
@@ -49,7 +49,7 @@ export function recoverLeases(
 
 /** The same for a statement that leased for several remote calls. */
 export function recoverRemoteLeases(
-  deps: { db: Database; logger: Logger },
+  deps: { db: Vital; logger: Logger },
   lost: { holders: readonly string[]; backendPid: number },
   signal: AbortSignal,
 ): Promise<Lease[]> {
@@ -71,7 +71,7 @@ export async function callsWithLeases(
 }
 
 async function whenGone(
-  deps: { db: Database; logger: Logger },
+  deps: { db: Vital; logger: Logger },
   backendPid: number,
   signal: AbortSignal,
   read: () => Promise<Lease[]>,

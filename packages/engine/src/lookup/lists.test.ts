@@ -21,7 +21,6 @@ async function setup({ shards = 8 }: { shards?: number } = {}) {
   const db = new Database({
     connection: inject('postgres'),
     schema: database.schema,
-    maxConnections: 4,
     logger: silentLogger,
   })
   onTestFinished(() => db.close())

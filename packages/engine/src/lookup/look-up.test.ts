@@ -27,7 +27,6 @@ async function setup() {
   const db = new Database({
     connection: inject('postgres'),
     schema: database.schema,
-    maxConnections: 4,
     logger: silentLogger,
   })
   onTestFinished(() => db.close())
@@ -300,7 +299,7 @@ test('a run that is canceled between two attempts is canceled, and had as many a
   await finishGoesOn(t.db, [
     { kind: 'goes_on', ...t.ending(jobId, NOW), ...t.failing, counted: true, nextDueAt: LATER, turn: null },
   ])
-  await stopLive(t.db, { shard: SHARD, jobId, nominalAt: null }, { now: NOW + 1_000, graceMs: 0, leased: 'ask' })
+  await stopLive(t.db.bulk, { shard: SHARD, jobId, nominalAt: null }, { now: NOW + 1_000, graceMs: 0, leased: 'ask' })
   expect(await getJob(t.db, 1, jobId)).toMatchObject({
     status: 'canceled',
     lastRun: { status: 'canceled', attempt: 1 },

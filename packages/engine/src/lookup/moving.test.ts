@@ -27,7 +27,6 @@ async function setup() {
     const made = new Database({
       connection: inject('postgres'),
       schema: database.schema,
-      maxConnections: 4,
       logger: silentLogger,
     })
     onTestFinished(() => made.close())

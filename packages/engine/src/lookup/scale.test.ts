@@ -17,7 +17,6 @@ async function setup() {
   const db = new Database({
     connection: inject('postgres'),
     schema: database.schema,
-    maxConnections: 4,
     logger: silentLogger,
   })
   onTestFinished(() => db.close())

@@ -83,6 +83,8 @@ export class Engine {
   readonly intake: Intake
   readonly jobChanges: JobChanges
   readonly runChanges: RunChanges
+  /** The same for calls that change many. */
+  readonly bulkChanges: RunChanges
   readonly backfills: Backfills
   readonly forecasts: Forecasts
   // Runs come.
@@ -140,7 +142,7 @@ export class Engine {
     this.admin = new Admin({ db, clock, random, refresh: () => this.refresh() })
     this.quotas = new Quotas({ db, clock, tenants: this.admin.tenants })
     const { registry, schedules, calendars } = this
-    const definitions = new Definitions(db)
+    const definitions = new Definitions(db.vital)
 
     const reopening: ReopenDeps = {
       retakeUnique: (tx, jobId) => retakeUnique(tx, jobId, { shards, now: clock.now() }),
@@ -151,7 +153,9 @@ export class Engine {
       ...{ cancelGraceMs, historyDays },
     })
     this.jobChanges = new JobChanges({ db, clock, shards, schedules, calendars, turns, wakeups, cancelGraceMs })
-    this.runChanges = new RunChanges({ ...reopening, db, clock, turns, wakeups, cancelGraceMs })
+    const ofRuns = { ...reopening, clock, turns, wakeups, cancelGraceMs }
+    this.runChanges = new RunChanges({ ...ofRuns, db: db.callers })
+    this.bulkChanges = new RunChanges({ ...ofRuns, db: db.bulk })
     this.backfills = new Backfills({ db, clock, random, schedules, wakeups, cancelGraceMs, historyDays })
     this.forecasts = new Forecasts({ clock, schedules, shards })
 
@@ -159,14 +163,14 @@ export class Engine {
     const ensurePartitions = () => this.partitioner.ensure()
     db.onMissingPartition(ensurePartitions)
     this.finisher = new Finisher(
-      { db, logger, wakeups, limited, ensurePartitions },
+      { db: db.vital, logger, wakeups, limited, ensurePartitions },
       { lanes: FINISH_LANES, maxBatch: MAX_BATCH },
     )
     const { finisher } = this
     const faulty = new FaultyClaims({ clock, logger })
-    const claims = { db, clock, random, shards, limited, faulty, wakeups, cancelGraceMs }
+    const claims = { db: db.vital, clock, random, shards, limited, faulty, wakeups, cancelGraceMs }
     const ends = { logger, finisher, definitions, paused, turns, stopping }
-    this.beginnings = new Beginnings({ db, clock, logger, stopping })
+    this.beginnings = new Beginnings({ db: db.vital, clock, logger, stopping })
     this.handlers = new Handlers({
       ...claims,
       ...ends,
@@ -193,21 +197,22 @@ export class Engine {
       serve: (queueId) => this.#serve(queueId, this.http.executor.perform, HTTP_CONCURRENCY, judgeHttp),
     })
     this.keeper = new Keeper({
-      ...{ db, clock, logger, leaseMs },
+      ...{ db: db.vital, clock, logger, leaseMs },
       pools: () => this.handlers.pools,
       giveBack: (leases) => this.handlers.giveBack(leases),
     })
     this.reaper = new Reaper({ db, logger, random, finisher, definitions, turns, wakeups })
     this.expirer = new Expirer({ db, clock, wakeups })
 
-    this.reader = new TimerReader({ db, clock, onRead: () => this.#agents.wake(...this.#promoters) })
+    this.reader = new TimerReader({ db: db.vital, clock, onRead: () => this.#agents.wake(...this.#promoters) })
     const { intake, reader, handlers } = this
     const alone = new PromoteAlone({
-      ...{ db, clock, schedules, turns, wakeups, cancelGraceMs },
+      ...{ db: db.vital, clock, schedules, turns, wakeups, cancelGraceMs },
       plan: (tx, timer) => planJob(tx, { clock, intake }, timer),
     })
     this.promoter = new Promoter({
-      ...{ db, clock, random, logger, reader, schedules, definitions, turns, wakeups, alone, leaseMs, stopping },
+      db: db.vital,
+      ...{ clock, random, logger, reader, schedules, definitions, turns, wakeups, alone, leaseMs, stopping },
       direct: handlers,
       onAlone: () => this.#agents.wake(promoterOfSingles),
     })
@@ -226,13 +231,13 @@ export class Engine {
       ...{ db, clock, logger, shards, schedules, calendars, turns, wakeups, cancelGraceMs },
       zoneData: deps.zoneData,
     })
-    this.backfiller = new Backfiller({ db, clock, logger, schedules, turns, registry, wakeups, historyDays })
+    this.backfiller = new Backfiller({ db: db.bulk, clock, logger, schedules, turns, registry, wakeups, historyDays })
     this.waking = new Waking({ db, clock, logger, turns, wakeups, onNews: () => this.#agents.wake(this.waking) })
     this.deliverer = new Deliverer({ ...reopening, db, clock, turns, wakeups, cancelGraceMs })
 
     this.#notifier = new Notifier({ db, wakeups, logger, hasOthers: () => this.known.liveNodes > 1 })
     this.pulse = new Pulse({
-      ...{ db, clock, logger, shards },
+      ...{ db: db.vital, clock, logger, shards },
       node: { id: this.nodeId, shard: shardOfKey(0, this.nodeId, shards), roles },
       address: () => deps.address?.() ?? null,
       timersReadUntil: (shard) => reader.watermark(shard),

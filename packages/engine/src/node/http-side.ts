@@ -68,7 +68,7 @@ export class HttpSide {
       ['circuits', this.circuits],
       ['origin limits', this.limits],
     ]
-    this.callbacks = new Callbacks(deps)
+    this.callbacks = new Callbacks({ ...deps, db: deps.db.vital })
     const { secrets, signingKeys, payloads, circuits, limits, callbacks } = this
     this.#http = httpDeps({ ...deps, secrets, signingKeys, payloads })
     this.executor = new HttpExecutor({ ...deps, circuits, limits, callbacks, http: this.#http }, settings)

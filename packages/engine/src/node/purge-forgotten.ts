@@ -9,13 +9,13 @@ import { purgeKeys } from '../intake/unique-keys.sql.ts'
 import { purgeCheckpoints } from '../leases/checkpoints.sql.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
 import { DAY_MS } from '../schedule/duration.ts'
-import type { Database } from '../store/database.ts'
+import type { Bulk, Database } from '../store/database.ts'
 import { purgeWorkers } from '../tenants/worker-rows.sql.ts'
 import type { HttpSide } from './http-side.ts'
 
 const KEYS_AT_ONCE = 1_000
 
-async function purgeAllKeys(db: Database, shards: number, now: Instant): Promise<void> {
+async function purgeAllKeys(db: Bulk, shards: number, now: Instant): Promise<void> {
   for (let shard = 0; shard < shards; shard++) while ((await purgeKeys(db, shard, now, KEYS_AT_ONCE)) === KEYS_AT_ONCE);
 }
 
@@ -27,7 +27,8 @@ export async function purgeForgotten(deps: {
   historyDays: number
   http: HttpSide
 }): Promise<{ waitMs: number }> {
-  const { db, clock, shards, historyDays, http } = deps
+  const { clock, shards, historyDays, http } = deps
+  const db = deps.db.bulk
   const now = clock.now()
   const forgotten = now - historyDays * DAY_MS
   // One that fails keeps none of the others from their turn.

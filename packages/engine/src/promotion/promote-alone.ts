@@ -1,12 +1,12 @@
 import { BelfryError } from '../errors.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import type { Database, Transaction } from '../store/database.ts'
+import type { Transaction, Vital } from '../store/database.ts'
 import { type LockedTimer, lockTimer } from '../timers/lock-timer.sql.ts'
 import { type DecideDeps, type Decided, decideJob } from './decide-job.sql.ts'
 
 export interface PromoteAloneDeps extends DecideDeps {
-  db: Database
+  db: Vital
   clock: Clock
   wakeups: Wakeups
   /** Understands and plans a job that was created by SQL. */

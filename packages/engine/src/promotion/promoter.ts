@@ -10,7 +10,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
 import type { Random } from '../runtime/random.ts'
 import type { Wakeups } from '../shards/wakeups.sql.ts'
-import type { Database } from '../store/database.ts'
+import type { Vital } from '../store/database.ts'
 import { UnknownOutcome } from '../store/database-errors.ts'
 import { type Timer, timerKey } from '../timers/timer.ts'
 import type { TimerReader } from '../timers/timer-reader.ts'
@@ -24,7 +24,7 @@ import { type Promoted, promoteRecurring, type RecurringPromotion } from './prom
 import type { Schedules } from './schedules.sql.ts'
 
 export interface PromoterDeps {
-  db: Database
+  db: Vital
   clock: Clock
   random: Random
   logger: Logger
@@ -203,7 +203,7 @@ export class Promoter implements Step {
   async #carry(
     items: Planned[],
     now: Instant,
-    send: (db: Database, items: Planned[], lease: LeaseTerms) => Promise<Promoted>,
+    send: (db: Vital, items: Planned[], lease: LeaseTerms) => Promise<Promoted>,
   ): Promise<Timer[]> {
     const { db, leaseMs, direct, definitions, random, reader, wakeups, stopping } = this.#deps
     const lease: LeaseTerms = { holder: newHolder(random), now, leaseMs }

@@ -43,7 +43,6 @@ interface Done {
 
 type Planned = KnownSchedule & { id: string }
 
-const LOCK_TIMEOUT_MS = 1_000
 const SAME: Done = { outcome: 'same' }
 const NO_TIMES: Schedule = { next: () => null, latest: () => null, count: () => 0 }
 
@@ -203,8 +202,7 @@ export class ReplanJob {
   ): Promise<Replanned> {
     const { db, clock } = this.#deps
     const shard = shardOfJob(jobId)
-    const { outcome, afterCommit } = await db.transaction(async (tx) => {
-      await tx.setLockTimeout(LOCK_TIMEOUT_MS)
+    const { outcome, afterCommit } = await db.bulk.transaction(async (tx) => {
       const timer = await lockTimer(tx, shard, jobId)
       // One that was created by SQL and is not planned yet will be planned by what holds then.
       if (!timer || timer.scheduleId === null || timer.nominalAt === null) return SAME

@@ -2,7 +2,7 @@ import type { CatchUp, ResolvedSpec } from '../job/definition.ts'
 import { DEFAULT_CATCH_UP } from '../job/definition.ts'
 import { FireTimes } from '../schedule/fire-times.ts'
 import { canonicalSchedule, type Schedule, scheduleId } from '../schedule/schedule.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Aside } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 const READ = statement(
@@ -31,12 +31,12 @@ const MAX_INTERNED = 100_000
  * to in the end is harmless.
  */
 export class Schedules {
-  readonly #db: Queryable
+  readonly #db: Aside
   readonly #fireTimes = new FireTimes()
   readonly #specs = new Map<string, ResolvedSpec>()
   readonly #interned = new Set<string>()
 
-  constructor(db: Queryable) {
+  constructor(db: Aside) {
     this.#db = db
   }
 

@@ -1,7 +1,7 @@
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Step } from '../runtime/loop.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Vital } from '../store/database.ts'
 import { isFault } from '../store/database-errors.ts'
 import { type SchemaVersion, schemaVersion } from '../store/schema-state.sql.ts'
 import { shardsOwnedBy } from './owners.ts'
@@ -16,7 +16,7 @@ export interface Asked {
 }
 
 export interface PulseDeps {
-  db: Queryable
+  db: Vital
   clock: Clock
   logger: Logger
   node: { id: string; shard: number; roles: readonly Role[] }

@@ -2,7 +2,7 @@ import { BelfryError, refusal } from '../errors.ts'
 import { HTTP_QUEUE } from '../job/definition.ts'
 import { QUEUE_KIND, type QueueKind } from '../job/states.ts'
 import type { Clock, Instant } from '../runtime/clock.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Aside } from '../store/database.ts'
 import { statement } from '../store/statement.ts'
 
 /** Whose queues are the system's own. */
@@ -42,12 +42,12 @@ const MAX_TRIES = 100
 
 /** The numbers that stand for tenants and queues in the hot tables. Queues exist by being named; none is ever renumbered. */
 export class Registry {
-  readonly #db: Queryable
+  readonly #db: Aside
   readonly #clock: Clock
   readonly #tenants = new Map<string, { id: number; until: Instant }>()
   readonly #queues = new Map<string, { id: number; kind: QueueKind }>()
 
-  constructor(db: Queryable, clock: Clock) {
+  constructor(db: Aside, clock: Clock) {
     this.#db = db
     this.#clock = clock
   }

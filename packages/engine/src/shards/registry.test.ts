@@ -14,7 +14,6 @@ async function setup() {
   const db = new Database({
     connection: inject('postgres'),
     schema: database.schema,
-    maxConnections: 4,
     logger: silentLogger,
   })
   onTestFinished(async () => {
@@ -23,7 +22,7 @@ async function setup() {
   })
   const kindOf = async (name: string) =>
     (await database.query<{ kind: number | null }>('select kind from queues where name = $1', [name]))[0]?.kind
-  return { database, kindOf, node: () => new Registry(db, new SystemClock()) }
+  return { database, kindOf, node: () => new Registry(db.aside, new SystemClock()) }
 }
 
 test('the first use of a queue decides its kind, on every node', async () => {

@@ -91,8 +91,9 @@ export function asToldToCallers(error: unknown, backendPid = 0): unknown {
       cause: error,
     })
   }
-  if (isContention(error)) return new BelfryError('in_progress', IN_PROGRESS, { cause: error })
+  if (isContention(error)) return inProgress(error)
   return error
 }
 
-const IN_PROGRESS = 'another transaction is changing the same thing: try again'
+export const inProgress = (cause?: unknown): BelfryError =>
+  new BelfryError('in_progress', 'another transaction is changing the same thing: try again', { cause })

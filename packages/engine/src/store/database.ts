@@ -1,28 +1,18 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { BelfryError } from '../errors.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { pause } from '../runtime/pause.ts'
+import { Turnstile } from '../runtime/turnstile.ts'
 import { encoded } from './arrays.ts'
-import {
-  asToldToCallers,
-  asUnreachable,
-  isConnectionLost,
-  isConnectionSpent,
-  isContention,
-  isLockTimeout,
-  isPartitionMissing,
-} from './database-errors.ts'
+import type { Waits } from './client-transaction.ts'
+import { CONNECTIONS } from './connection-budget.ts'
 import { readDatabaseUrl, type ServerUse } from './database-url.ts'
 import { typeParsers } from './parsers.ts'
+import type { Queryable, Transaction } from './queryable.ts'
 import { ServerClient, type ServerConfig, Servers } from './server-client.ts'
+import { type InTurn, Share, type ShareName } from './share.ts'
 import { renderFor, type Statement } from './statement.ts'
 
-/** Anything statements can be sent through: the pool, one of its connections in a transaction, or a caller's own client. */
-export interface Queryable {
-  query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]>
-  /** For statements that return nothing: how many rows the last part of it wrote. */
-  execute(statement: Statement, values: readonly unknown[]): Promise<number>
-}
+export type { Queryable, Transaction } from './queryable.ts'
 
 /** A caller's `pg` client or pool client, in a transaction that the caller began. */
 export interface CallerTransaction {
@@ -32,13 +22,6 @@ export interface CallerTransaction {
     rowMode: 'array'
     types: unknown
   }): Promise<{ rows: unknown[][]; rowCount: number | null }>
-}
-
-export interface Transaction extends Queryable {
-  /** Says to this transaction alone how long it may wait for a lock. */
-  setLockTimeout(ms: number): Promise<void>
-  /** What `work` throws undoes what it did, and nothing before it. Not to be nested. */
-  undoable(work: () => Promise<void>): Promise<void>
 }
 
 /**
@@ -54,10 +37,12 @@ const SESSION =
  */
 export const SILENT_MS = 10_000
 
-const SIDE_CONNECTIONS = 2
-/** Of two transactions that wait for each other one goes on, so the other one seldom meets it again. */
-const MAX_TRIES = 4
-const CONTENTION_PAUSE_MS = 10
+/** For so long a statement may wait for a lock that another transaction holds, unless its transaction says how long. */
+const LOCK_TIMEOUT_MS = 1_000
+/** Bulk work waits for bulk work, which may take seconds; that is no outage yet. */
+const BULK_PATIENCE_MS = 30_000
+/** Of those who wait for the same row, here: the row may be held for long. */
+const MOST_WAITING = 2
 
 /** How every connection of the engine is set up: for a pool as it is, otherwise for a `ServerClient`. */
 export function connectionConfig(
@@ -86,50 +71,62 @@ export function connectionConfig(
 export interface DatabaseOptions {
   connection: string | pg.ClientConfig
   schema: string
-  maxConnections: number
   logger: Logger
 }
 
+/** Pulse; heartbeats, marks, ends and give-backs of leases; promotions and claims. */
+export type Vital = Share<'vital'>
+/** Statements beside a transaction that is under way (what a queue's number is, an interned schedule). */
+export type Aside = Share<'aside'>
+/** Redrives, backfills, calls of thousands of jobs, purges. */
+export type Bulk = Share<'bulk'>
+
+/**
+ * The connections of a node, in shares: each kind of work waits only for its own kind. Its own statements and transactions
+ * are those of the share for `work`: they pass over rows that others hold, or say how long they wait.
+ */
 export class Database implements Queryable {
   readonly schema: string
-  /**
-   * For a statement beside a transaction that is under way (what a queue's number is, an interned schedule): on connections
-   * of its own, since transactions that hold all others would wait for each other for ever.
-   */
-  readonly aside: Queryable
-  readonly #pool: pg.Pool
-  readonly #sidePool: pg.Pool
+  readonly vital: Vital
+  /** What may wait for rows that other transactions hold. Nothing goes through it without saying which rows those are. */
+  readonly callers: InTurn
+  readonly bulk: Bulk
+  readonly aside: Aside
+  readonly #work: Share<'work'>
+  readonly #shares: readonly { close(): Promise<void> }[]
   readonly #config: ServerConfig
+  #apart: Promise<unknown> = Promise.resolve()
   #makePartitions: (() => Promise<void>) | null = null
-  #closed = false
 
-  constructor({ connection, schema, maxConnections, logger }: DatabaseOptions) {
+  constructor({ connection, schema, logger }: DatabaseOptions) {
     this.schema = schema
     this.#config = connectionConfig(connection)
-    const pool = (max: number): pg.Pool => {
-      const made = new pg.Pool({ ...this.#config, max, idleTimeoutMillis: 30_000 })
-      made.on('error', (error) => logger.warn('an idle database connection was lost', { error: error.message }))
-      return made
-    }
-    this.#pool = pool(maxConnections)
-    this.#sidePool = pool(SIDE_CONNECTIONS)
-    this.aside = {
-      query: async <Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]) =>
-        (await this.#send(this.#sidePool, statement, values)).rows as Row[],
-      execute: async (statement, values) => (await this.#send(this.#sidePool, statement, values)).rowCount,
-    }
+    const patient = { ...this.#config, options: `${this.#config.options} -c lock_timeout=${LOCK_TIMEOUT_MS}` }
+    const turnstile = new Turnstile(MOST_WAITING)
+    const share = <Name extends ShareName>(name: Name, waits: Waits, config: ServerConfig) =>
+      new Share({
+        ...{ name, waits, config, schema, logger, turnstile, connections: CONNECTIONS[name] },
+        makePartitions: () => this.#makeMissingPartitions(),
+      })
+    const callers = share('callers', 'may wait', patient)
+    this.vital = share('vital', 'only within a limit', this.#config)
+    this.callers = callers
+    this.bulk = share('bulk', 'may wait', { ...patient, connectionTimeoutMillis: BULK_PATIENCE_MS })
+    this.aside = share('aside', 'only within a limit', patient)
+    this.#work = share('work', 'only within a limit', patient)
+    this.#shares = [this.vital, callers, this.bulk, this.aside, this.#work]
   }
 
-  async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return (await this.#send(this.#pool, statement, values)).rows as Row[]
+  query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return this.#work.query(statement, values)
   }
 
-  async execute(statement: Statement, values: readonly unknown[]): Promise<number> {
-    return (await this.#send(this.#pool, statement, values)).rowCount
+  execute(statement: Statement, values: readonly unknown[]): Promise<number> {
+    return this.#work.execute(statement, values)
   }
 
-  #send(pool: pg.Pool, statement: Statement, values: readonly unknown[]): Promise<Sent> {
-    return this.#repeatedly(pool, (client) => send(client, this.schema, statement, values))
+  transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+    return this.#work.transaction(work)
   }
 
   /** Says how a missing day is made: a node that slept for weeks finds none that is near. */
@@ -137,107 +134,34 @@ export class Database implements Queryable {
     this.#makePartitions = make
   }
 
-  /**
-   * Runs `work` in one READ COMMITTED transaction. What it throws rolls back and is thrown on. `work` runs again if another
-   * transaction was in the way, unless it set a limit to that itself, and once more when a partition that was missing is made.
-   */
-  async transaction<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    try {
-      return await this.#transact(work)
-    } catch (error) {
-      if (this.#makePartitions === null || !isPartitionMissing(error)) throw error
-      await this.#makePartitions()
-      return this.#transact(work)
-    }
+  async #makeMissingPartitions(): Promise<boolean> {
+    await this.#makePartitions?.()
+    return this.#makePartitions !== null
   }
 
-  #transact<Result>(work: (tx: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#repeatedly(this.#pool, async (client) => {
-      const tx = new ClientTransaction(client, this.schema)
-      await client.query('begin')
-      try {
-        const result = await work(tx)
-        await client.query('commit')
-        return result
-      } catch (error) {
-        if (!isConnectionLost(error)) await client.query('rollback')
-        throw isLockTimeout(error) && tx.limitsItsWaits ? asToldToCallers(error) : error
-      }
-    })
-  }
-
-  /** Sends it through a connection of its own, and a few times more if another transaction was in the way. */
-  async #repeatedly<Result>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<Result>): Promise<Result> {
-    for (let tries = 1; ; tries++) {
-      const client = await this.#borrow(pool)
-      let failure: Error | undefined
-      try {
-        return await work(client)
-      } catch (error) {
-        if (isConnectionSpent(error)) failure = error as Error
-        const isAgain = !(error instanceof BelfryError) && isContention(error) && tries < MAX_TRIES
-        if (!isAgain) throw asToldToCallers(error, backendPidOf(client))
-      } finally {
-        client.release(failure)
-      }
-      await pause(tries * CONTENTION_PAUSE_MS)
-    }
-  }
-
-  async #borrow(pool: pg.Pool): Promise<pg.PoolClient> {
-    if (this.#closed) throw new BelfryError('stopped', 'Belfry has been stopped')
-    try {
-      return await pool.connect()
-    } catch (error) {
-      throw asUnreachable(error)
-    }
-  }
-
-  /** A connection of one's own, outside the pool: for listening, migrating and other long stays. */
+  /** A connection of one's own, outside the shares: for listening, migrating and other long stays. */
   async connect(): Promise<pg.Client> {
     const client = new ServerClient({ ...this.#config, query_timeout: 0 })
     await client.connect()
     return client
   }
 
+  /** On a connection of its own, one after the other: what names tables that are known only now would fill a share's with prepared statements. */
+  apart<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+    const done = this.#apart.then(async () => {
+      const client = await this.connect()
+      try {
+        return await work(client)
+      } finally {
+        await client.end().catch(() => {})
+      }
+    })
+    this.#apart = done.catch(() => {})
+    return done
+  }
+
   async close(): Promise<void> {
-    this.#closed = true
-    await Promise.all([this.#pool.end(), this.#sidePool.end()])
-  }
-}
-
-class ClientTransaction implements Transaction {
-  /** Work that says how long it waits for a lock says it of all its tries. */
-  limitsItsWaits = false
-  readonly #client: pg.ClientBase
-  readonly #schema: string
-
-  constructor(client: pg.ClientBase, schema: string) {
-    this.#client = client
-    this.#schema = schema
-  }
-
-  async query<Row extends readonly unknown[]>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return (await send(this.#client, this.#schema, statement, values)).rows as Row[]
-  }
-
-  async execute(statement: Statement, values: readonly unknown[]): Promise<number> {
-    return (await send(this.#client, this.#schema, statement, values)).rowCount
-  }
-
-  async setLockTimeout(ms: number): Promise<void> {
-    this.limitsItsWaits = ms > 0
-    await this.#client.query(`set local lock_timeout = ${Math.trunc(ms)}`)
-  }
-
-  async undoable(work: () => Promise<void>): Promise<void> {
-    await this.#client.query('savepoint undoable')
-    try {
-      await work()
-    } catch (error) {
-      await this.#client.query('rollback to savepoint undoable')
-      throw error
-    }
+    await Promise.all(this.#shares.map((share) => share.close()))
   }
 }
 
@@ -264,25 +188,3 @@ export function inCallerTransaction(caller: CallerTransaction, schema: string): 
     },
   }
 }
-
-interface Sent {
-  rows: readonly unknown[]
-  rowCount: number
-}
-
-async function send(
-  client: pg.ClientBase,
-  schema: string,
-  statement: Statement,
-  values: readonly unknown[],
-): Promise<Sent> {
-  const { rows, rowCount } = await client.query({
-    name: statement.name,
-    text: renderFor(schema, statement),
-    values: encoded(statement.arrays, values),
-    rowMode: 'array',
-  })
-  return { rows, rowCount: rowCount ?? 0 }
-}
-
-const backendPidOf = (client: pg.ClientBase): number => (client as unknown as { processID?: number }).processID ?? 0

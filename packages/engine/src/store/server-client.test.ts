@@ -9,7 +9,7 @@ function setup(others: readonly string[]) {
   const { user, password = '', host, port, database } = inject('postgres')
   const servers = [...others, `${encodeURIComponent(host)}:${port}`]
   const connection = `postgres://${user}:${encodeURIComponent(password)}@${servers.join(',')}/${database}`
-  const db = new Database({ connection, schema: 'belfry', maxConnections: 2, logger: silentLogger })
+  const db = new Database({ connection, schema: 'belfry', logger: silentLogger })
   onTestFinished(() => db.close())
   const ask = async () => {
     const client = await db.connect()
@@ -42,7 +42,7 @@ test('while none can be reached the error says of each why, and not where it is'
   await once(server.close(), 'close')
   const { database } = inject('postgres')
   const connection = `postgres://me@${address},255.255.255.255/${database}`
-  const db = new Database({ connection, schema: 'belfry', maxConnections: 2, logger: silentLogger })
+  const db = new Database({ connection, schema: 'belfry', logger: silentLogger })
   onTestFinished(() => db.close())
   const refused = {
     code: 'database_unavailable',

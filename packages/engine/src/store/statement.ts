@@ -10,13 +10,18 @@ export interface Statement {
   readonly text: string
   /** What its array parameters hold: it casts every one. */
   readonly arrays: ArrayTypes
+  /** It locks rows and does not pass over those that another transaction holds. */
+  readonly waitsForRows: boolean
 }
+
+/** Where nothing is true there is no row to wait for. */
+const LOCKS_ROWS = /(?<!\bwhere false )\bfor (?:no key update|update|key share|share)\b(?! (?:of \w+ )?skip locked)/
 
 const all = new Map<string, Statement>()
 
 export function statement(name: string, text: string): Statement {
   if (all.has(name)) throw new Error(`two statements are called ${name}`)
-  const made = { name, text: text.trim(), arrays: arrayTypesOf(text) }
+  const made = { name, text: text.trim(), arrays: arrayTypesOf(text), waitsForRows: LOCKS_ROWS.test(text) }
   all.set(name, made)
   return made
 }

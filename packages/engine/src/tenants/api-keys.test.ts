@@ -16,7 +16,6 @@ async function setup() {
   const db = new Database({
     connection: inject('postgres'),
     schema: tables.schema,
-    maxConnections: 4,
     logger: silentLogger,
   })
   const clock = new ManualClock()

@@ -77,7 +77,9 @@ export class ApiKeys {
   async create(input: ApiKeyInput, by: string): Promise<NewApiKey> {
     const now = this.#deps.clock.now()
     const { tenantId, name, scopes, expiresAt } = understand(input, now)
-    return this.#deps.db.transaction((tx) => this.#make(tx, { tenantId, name, scopes, expiresAt, now, by }))
+    return this.#deps.db.callers.transactionOn([`tenant ${tenantId}`], (tx) =>
+      this.#make(tx, { tenantId, name, scopes, expiresAt, now, by }),
+    )
   }
 
   /** Null: there is none. */
@@ -97,7 +99,7 @@ export class ApiKeys {
   /** From now on, on other nodes within a second. Again: nothing happens. */
   async revoke(id: string, by: string): Promise<void> {
     const { db, clock } = this.#deps
-    const hash = await db.transaction(async (tx) => {
+    const hash = await db.callers.transactionOn([`API key ${id}`], async (tx) => {
       const key = await lock(tx, id)
       if (key.revokedAt !== null) return key.hash
       const at = clock.now()
@@ -121,7 +123,7 @@ export class ApiKeys {
     const complaints = new Complaints()
     readInteger(complaints, 'overlapMs', overlapMs, 0, MAX_OVERLAP_MS)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
-    const { hash, made } = await db.transaction(async (tx) => {
+    const { hash, made } = await db.callers.transactionOn([`API key ${id}`], async (tx) => {
       if (isJobId(id)) await holdTenantOfApiKey(tx, id)
       const old = await lock(tx, id)
       const now = clock.now()

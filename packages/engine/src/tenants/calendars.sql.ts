@@ -28,6 +28,8 @@ const VERSIONS = statement(
 /** Calendars whose days are kept in memory; they are asked for with every job that names one. */
 const MAX_REMEMBERED = 200
 
+const calendarRow = (tenantId: number, name: string): string => `calendar ${tenantId} ${name}`
+
 interface Remembered {
   version: number
   writtenBy: string
@@ -80,7 +82,9 @@ export class Calendars {
   async put(tenantId: number, name: string, input: CalendarInput, by: string): Promise<'created' | 'updated' | 'same'> {
     checkName(name)
     const understood = understandCalendar(input, this.#deps.clock.now())
-    return this.#deps.db.transaction((tx) => this.#put(tx, { tenantId, name, by }, understood))
+    return this.#deps.db.callers.transactionOn([calendarRow(tenantId, name)], (tx) =>
+      this.#put(tx, { tenantId, name, by }, understood),
+    )
   }
 
   async #put(
@@ -115,7 +119,7 @@ export class Calendars {
   /** Only one that no active or paused job names. */
   async delete(tenantId: number, name: string, by: string): Promise<boolean> {
     if (!isWord(name)) return false
-    return this.#deps.db.transaction(async (tx) => {
+    return this.#deps.db.callers.transactionOn([calendarRow(tenantId, name)], async (tx) => {
       const before = await lockCalendar(tx, tenantId, name)
       if (before === null) return false
       const jobs = await countJobsOfCalendar(tx, tenantId, name)

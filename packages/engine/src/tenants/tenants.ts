@@ -65,7 +65,7 @@ export class Tenants {
 
   async create(input: TenantInput, by: string): Promise<TenantView> {
     const { name, tier = DEFAULT_TIER, weight = 1, quotas } = understandTenant(input)
-    const created = await this.#deps.db.transaction(async (tx) => {
+    const created = await this.#deps.db.callers.transactionOn([`tenant called ${name}`], async (tx) => {
       const now = this.#deps.clock.now()
       const given = { ...NO_QUOTAS, ...quotas }
       await mayLimit(tx, NO_QUOTAS, given)
@@ -103,7 +103,7 @@ export class Tenants {
   async update(id: number, patch: TenantPatch, by: string): Promise<TenantView> {
     const { quotas, ...fields } = understandTenantPatch(patch)
     if (!isTenantId(id)) throw noSuchTenant(id)
-    const { before, after } = await this.#deps.db.transaction(async (tx) => {
+    const { before, after } = await this.#deps.db.callers.transactionOn([`tenant ${id}`], async (tx) => {
       const before = await lockTenant(tx, id)
       if (!before) throw noSuchTenant(id)
       const after = { ...before, ...fields, quotas: { ...before.quotas, ...quotas } }
@@ -134,7 +134,7 @@ export class Tenants {
       throw refusal('invalid_argument', 'id', message, 'the tenant "default" cannot be deleted')
     }
     // First nobody may create any more, then those who had begun to must be over: only then "it has nothing" stays true.
-    const deletion = await this.#deps.db.transaction(async (tx) => {
+    const deletion = await this.#deps.db.callers.transactionOn([`tenant ${id}`], async (tx) => {
       await this.#lockIdle(tx, id)
       return beginDeletion(tx, id)
     })
@@ -149,7 +149,7 @@ export class Tenants {
   }
 
   async #deleteIdle(id: number, deletion: string, by: string): Promise<void> {
-    const name = await this.#deps.db.transaction(async (tx) => {
+    const name = await this.#deps.db.callers.transactionOn([`tenant ${id}`], async (tx) => {
       const before = await this.#lockIdle(tx, id)
       if (!(await isDeletion(tx, id, deletion))) throw beingDeleted()
       await deleteTenant(tx, id)

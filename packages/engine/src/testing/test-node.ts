@@ -31,7 +31,6 @@ export interface TestNode {
   readers: Readers
 }
 
-const CONNECTIONS = 8
 const HISTORY_DAYS = 400
 /** A test kit starts often; a day that is missing is made when it is needed. */
 const DAYS_AHEAD = 2
@@ -42,7 +41,7 @@ const VAULT_KEY = Buffer.alloc(32, 1)
 export async function startTestNode(options: TestNodeOptions): Promise<TestNode> {
   const { database, schema, seed, leaseMs, cancelGraceMs, historyDays = HISTORY_DAYS, logger = silentLogger } = options
   const clock = new ManualClock(options.start)
-  const db = new Database({ connection: manualTime(database, clock), schema, maxConnections: CONNECTIONS, logger })
+  const db = new Database({ connection: manualTime(database, clock), schema, logger })
   try {
     const { shards, missingWall } = await prepareSchema(db, options.shards, logger)
     await followManualTime(db)

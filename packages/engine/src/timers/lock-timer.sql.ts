@@ -32,6 +32,9 @@ const WRITE = statement(
 )
 const REMOVE = statement('remove_timer', 'delete from belfry.timers t where t.shard = $1 and t.job_id = $2')
 
+/** The row of a job that its changes wait for, as those who would call it: its timer, or what defines it. */
+export const jobRow = (jobId: string): string => `job ${jobId}`
+
 /** When the timer of a job is due that is paused. */
 export const NEVER_DUE = Number.POSITIVE_INFINITY
 

@@ -1,7 +1,7 @@
 import type { Clock, Instant } from '../runtime/clock.ts'
 import type { Step } from '../runtime/loop.ts'
 import { grouped } from '../runtime/maps.ts'
-import type { Queryable } from '../store/database.ts'
+import type { Vital } from '../store/database.ts'
 import { ShardTimers } from './look-ahead.ts'
 import { readDueTimers } from './read-due.sql.ts'
 import type { Timer } from './timer.ts'
@@ -16,7 +16,7 @@ const TRAIL_MS = 10_000
 
 /** Reads the coming seconds of the shards that this node owns, before they are due. */
 export class TimerReader implements Step {
-  readonly #db: Queryable
+  readonly #db: Vital
   readonly #clock: Clock
   readonly #shards = new Map<number, ShardTimers>()
   readonly #onRead: () => void
@@ -24,7 +24,7 @@ export class TimerReader implements Step {
   readonly role = 'promoter'
 
   /** `onRead` hears that timers have come that may be due. */
-  constructor(deps: { db: Queryable; clock: Clock; onRead: () => void }) {
+  constructor(deps: { db: Vital; clock: Clock; onRead: () => void }) {
     this.#db = deps.db
     this.#clock = deps.clock
     this.#onRead = deps.onRead

@@ -114,7 +114,7 @@ export class Payloads {
 
   /** Removes what nobody needs and nobody has used for long; answers how many. */
   async purge(now: Instant): Promise<number> {
-    const { db } = this.#deps
+    const db = this.#deps.db.bulk
     await inBatches(REVIEW_BATCH, () => reviewUses(db, now))
     return inBatches(PURGE_BATCH, () => db.execute(PURGE, [keptSince(now)]))
   }

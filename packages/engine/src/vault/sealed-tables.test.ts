@@ -22,8 +22,7 @@ const LIMIT = 10 * 1024 * 1024
 
 async function setup() {
   const tables = await createDatabase({ days: NODE_DAYS })
-  const database = () =>
-    new Database({ connection: inject('postgres'), schema: tables.schema, maxConnections: 4, logger: silentLogger })
+  const database = () => new Database({ connection: inject('postgres'), schema: tables.schema, logger: silentLogger })
   const db = database()
   const other = database()
   const clock = new ManualClock()
@@ -193,8 +192,8 @@ test('a payload comes back as it was, to its tenant alone, until it is deleted',
   expect(await t.payloads.get(2, put.payloadRef)).toBeNull()
   expect(await t.payloads.delete(2, put.payloadRef)).toBe(false)
   const use = { payloadRef: put.payloadRef, jobId: newJobId(1, t.clock.now(), systemRandom), at: t.clock.now() }
-  expect(await announceUses(t.db, [{ ...use, tenantId: 1 }])).toEqual([])
-  expect(await announceUses(t.db, [{ ...use, tenantId: 2 }])).toEqual([{ ...use, tenantId: 2 }])
+  expect(await announceUses(t.db.bulk, [{ ...use, tenantId: 1 }])).toEqual([])
+  expect(await announceUses(t.db.bulk, [{ ...use, tenantId: 2 }])).toEqual([{ ...use, tenantId: 2 }])
   expect(await t.payloads.delete(1, put.payloadRef)).toBe(true)
   expect(await t.payloads.delete(1, put.payloadRef)).toBe(false)
   expect(await t.payloads.get(1, put.payloadRef)).toBeNull()
@@ -240,9 +239,9 @@ test('a payload goes 30 days after its last use, or after the use that was annou
   )
   const jobId = newJobId(1, t.clock.now(), systemRandom)
   const use = { tenantId: 1, payloadRef: announced?.payloadRef ?? '', jobId }
-  expect(await announceUses(t.db, [{ ...use, at: t.clock.now() + 90 * DAY }])).toEqual([])
+  expect(await announceUses(t.db.bulk, [{ ...use, at: t.clock.now() + 90 * DAY }])).toEqual([])
   // An earlier use takes nothing back.
-  expect(await announceUses(t.db, [{ ...use, at: t.clock.now() }])).toEqual([])
+  expect(await announceUses(t.db.bulk, [{ ...use, at: t.clock.now() }])).toEqual([])
   t.clock.advance(20 * DAY)
   const read = await t.payloads.get(1, used?.payloadRef ?? '')
   expect(read?.expiresAt).toEqual(new Date(t.clock.now() + 30 * DAY))

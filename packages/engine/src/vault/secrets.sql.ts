@@ -54,7 +54,7 @@ export class Secrets {
     readText(complaints, 'value', value, MAX_VALUE)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
     const sealed = vault.seal(Buffer.from(value), contextOf(tenantId, name))
-    await db.transaction(async (tx) => {
+    await db.callers.transactionOn([`secret ${contextOf(tenantId, name)}`], async (tx) => {
       const at = clock.now()
       const [row] = await tx.query<[isNew: boolean]>(PUT, [tenantId, name, sealed, at])
       if (!row) throw new BelfryError('quota_exceeded', `a tenant may have ${MAX_PER_TENANT} secrets`)
@@ -72,7 +72,7 @@ export class Secrets {
   /** False: there was none. */
   async delete(tenantId: number, name: string, by: string): Promise<boolean> {
     if (!isWord(name)) return false
-    const deleted = await this.#deps.db.transaction(async (tx) => {
+    const deleted = await this.#deps.db.callers.transactionOn([`secret ${contextOf(tenantId, name)}`], async (tx) => {
       if ((await tx.execute(DELETE, [tenantId, name])) === 0) return false
       const at = this.#deps.clock.now()
       await recordChange(tx, { tenantId, subject: 'secret', subjectId: name, action: 'delete', actor: by, at })

@@ -100,7 +100,7 @@ export class SigningKeys {
     readInteger(complaints, 'overlapMs', overlapMs, 0, MAX_OVERLAP_MS)
     if (complaints.list.length > 0) throw complaints.error('invalid_argument')
     const { db, clock } = this.#deps
-    const made = await db.transaction(async (tx) => {
+    const made = await db.callers.transactionOn([`tenant ${tenantId}`], async (tx) => {
       await this.#lockTenant(tx, tenantId)
       const now = clock.now()
       const [before] = await this.#read(tx, tenantId)
@@ -127,7 +127,7 @@ export class SigningKeys {
     const { db, clock } = this.#deps
     const keys = await this.#read(db, tenantId)
     if (keys.length > 0) return keys
-    return db.transaction(async (tx) => {
+    return db.callers.transactionOn([`tenant ${tenantId}`], async (tx) => {
       await this.#lockTenant(tx, tenantId)
       const meanwhile = await this.#read(tx, tenantId)
       return meanwhile.length > 0 ? meanwhile : [await this.#make(tx, tenantId, clock.now())]

@@ -143,12 +143,7 @@ async function startNode(options: {
   leaseMs?: number
 }) {
   const { schema, seed, clock, http = {}, leaseMs = 30_000 } = options
-  const db = new Database({
-    connection: manualTime(inject('postgres'), clock),
-    schema,
-    maxConnections: 6,
-    logger: silentLogger,
-  })
+  const db = new Database({ connection: manualTime(inject('postgres'), clock), schema, logger: silentLogger })
   const { shards } = await prepareSchema(db, SHARDS, silentLogger)
   await followManualTime(db)
   const engine = new Engine({

@@ -47,7 +47,6 @@ async function setup() {
   const db = new Database({
     connection: inject('postgres'),
     schema: database.schema,
-    maxConnections: 2,
     logger: silentLogger,
   })
   onTestFinished(() => db.close())

@@ -15,7 +15,7 @@ async function setup(historyDays: number) {
   const database = inject('postgres')
   const kit = await startTestKit({ database, schema, seed: 1, historyDays })
   onTestFinished(() => kit.stop())
-  const db = new Database({ connection: database, schema, maxConnections: 2, logger: silentLogger })
+  const db = new Database({ connection: database, schema, logger: silentLogger })
   onTestFinished(() => db.close())
   /** Time passes, and what a node does every hour is done at its end. */
   const pass = async (ms: number) => {

@@ -19,7 +19,7 @@ async function setup() {
   const target = await startTarget({ now: () => 0 })
   const start = async (...roles: Role[]) => {
     const connection = inject('postgres')
-    const db = new Database({ connection, schema: database.schema, maxConnections: 6, logger: silentLogger })
+    const db = new Database({ connection, schema: database.schema, logger: silentLogger })
     const { shards } = await prepareSchema(db, 4, silentLogger)
     const engine = new Engine({
       db,

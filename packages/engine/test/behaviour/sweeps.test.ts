@@ -19,7 +19,7 @@ async function setup() {
   const database = await createDatabase({ fresh: true })
   onTestFinished(() => database.drop())
   const db = new Database({
-    ...{ connection: inject('postgres'), schema: database.schema, maxConnections: 2, logger: silentLogger },
+    ...{ connection: inject('postgres'), schema: database.schema, logger: silentLogger },
   })
   onTestFinished(() => db.close())
   const clock = new ManualClock(START)

@@ -31,7 +31,7 @@ export class PostgresServer {
   async start(settings: ServerSettings = {}): Promise<void> {
     const { connection } = await bringUp({
       dataDir: this.#dataDir,
-      settings: { max_connections: '100', shared_buffers: '128MB', ...settings },
+      settings: { max_connections: '200', shared_buffers: '128MB', ...settings },
       cluster: this.#cluster,
       clock: new SystemClock(),
       logger: silentLogger,

@@ -15,7 +15,6 @@ async function setupRace() {
   const db = new Database({
     connection: inject('postgres'),
     schema: t.kit.schema,
-    maxConnections: 8,
     logger: silentLogger,
   })
   onTestFinished(() => db.close())

@@ -217,7 +217,6 @@ test.each<[what: string, path: string | null, options: unknown]>([
   ['a database that is null', 'database', { database: null }],
   ['a lease of half a second', 'leaseMs', { leaseMs: 500 }],
   ['a lease that is a text', 'leaseMs', { leaseMs: '30s' }],
-  ['no connections', 'connections', { connections: 0 }],
   ['a fraction of a shard', 'shards', { shards: 1.5 }],
   ['a data directory that is a number', 'dataDir', { dataDir: 5 }],
   ['a logger that cannot log', 'logger', { logger: {} }],

@@ -88,7 +88,7 @@ test('while no backfill is open, the backfiller sends nothing', async () => {
   const a = await t.startNode()
   await a.engine.pulse.runOnce()
   a.engine.backfiller.own([0, 1])
-  const sent = vi.spyOn(a.db, 'query')
+  const sent = vi.spyOn(a.db.bulk, 'query')
   expect(await a.engine.backfiller.runOnce()).toEqual({ waitMs: 1_000, changed: 0 })
   expect(sent).not.toHaveBeenCalled()
 })
@@ -102,7 +102,7 @@ test.each(['skip', 'buffer_all'] as const)(
     const states = () =>
       t.query(`select 'backfill' as what, xmin::text from backfills union all select 'timer', xmin::text from timers`)
     const counted = async (): Promise<number> => {
-      const begun = vi.spyOn(a.db, 'transaction')
+      const begun = vi.spyOn(a.db.bulk, 'transaction')
       for (let i = 0; i < 3; i++) await a.backfill(jobId)
       const count = begun.mock.calls.length
       begun.mockRestore()

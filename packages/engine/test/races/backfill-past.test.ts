@@ -29,7 +29,7 @@ test('a backfill stops where the schedule has still to decide, also if that has 
   await decidesFrom(-15)
   await a.backfill(jobId)
   expect(await made()).toBe(5)
-  const begun = vi.spyOn(a.db, 'transaction')
+  const begun = vi.spyOn(a.db.bulk, 'transaction')
   await a.backfill(jobId)
   expect(begun).not.toHaveBeenCalled()
   // The schedule ran two of them, which are over, and left the others out.
@@ -82,7 +82,7 @@ test('traces are looked for once for many runs, but what another backfill made m
   const a = await t.startNode()
   const { jobId } = await a.jobs.create({ ...MINUTELY, startAt: at(-DAY) })
   const shard = shardOfJob(jobId)
-  const timer = (await lockTimer(a.db, shard, jobId)) as LockedTimer
+  const timer = (await lockTimer(a.db.bulk, shard, jobId)) as LockedTimer
   const { schedule } = await a.engine.schedules.mustGet({ shard, scheduleId: timer.scheduleId ?? '' })
   const sent: string[] = []
   const counting: Queryable = {

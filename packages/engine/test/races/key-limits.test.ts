@@ -268,7 +268,7 @@ test('a key that several jobs share keeps its last limit while any of them waits
   for (const limit of [10, 2])
     await a.jobs.create({ queue: 'mail', payload: 1, runAt, concurrency: { key: 'acme', limit } })
   const { jobId } = await a.jobs.create({ queue: 'mail', payload: 1, runAt, concurrency: { limit: 3 } })
-  await purgeUnusedKeys(b.db, START + 3 * DAY)
+  await purgeUnusedKeys(b.db.bulk, START + 3 * DAY)
   expect(await t.query('select name, max_running from limits')).toEqual([{ name: 'acme', max_running: 2 }])
   await a.jobs.cancel(jobId)
 })

@@ -9,7 +9,7 @@ import { workerOf } from './worker.ts'
 function pulseOf({ db, clock }: Node, id: string) {
   const answers: PulseAnswer[] = []
   const pulse = new Pulse({
-    ...{ db, clock, logger: silentLogger, shards: 2, ownTime: true },
+    ...{ db: db.vital, clock, logger: silentLogger, shards: 2, ownTime: true },
     node: { id, shard: 0, roles: ['promoter'] },
     address: () => null,
     timersReadUntil: () => Number.NEGATIVE_INFINITY,

@@ -9,7 +9,7 @@ const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 async function setup(nodes: number) {
   const { schema, query, drop } = await createDatabase({ days: today() })
   onTestFinished(drop)
-  const options = { database: inject('postgres'), schema, logger: quiet, connections: 6, drainMs: 0 }
+  const options = { database: inject('postgres'), schema, logger: quiet, drainMs: 0 }
   const started = await Promise.all(Array.from({ length: nodes }, () => Belfry.start(options)))
   onTestFinished(async () => {
     await Promise.all(started.map((node) => node.stop()))

@@ -64,7 +64,7 @@ test('a lease call that is repeated is answered with its leases even if it does 
 test('of a backlog, calls that come one right after the other are served by one claim', async () => {
   const t = await setupRuns(20)
   expect((await workerOf(t.node, 'first').lease()).runs).toHaveLength(1)
-  const query = vi.spyOn(t.node.engine.db, 'query')
+  const query = vi.spyOn(t.node.engine.db.vital, 'query')
   const calls = []
   for (let i = 0; i < 10; i++) {
     calls.push(workerOf(t.node, `w${i}`).lease({ waitMs: 20_000 }))

@@ -42,7 +42,7 @@ async function setup() {
   const database = await createDatabase({ fresh: true })
   onTestFinished(() => database.drop())
   const db = new Database({
-    ...{ connection: inject('postgres'), schema: database.schema, maxConnections: 2, logger: silentLogger },
+    ...{ connection: inject('postgres'), schema: database.schema, logger: silentLogger },
   })
   onTestFinished(() => db.close())
   await new Partitioner({ db, clock: new ManualClock(START), logger: silentLogger }).ensure()

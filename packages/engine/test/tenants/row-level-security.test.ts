@@ -69,7 +69,7 @@ async function setup() {
   await t.kit.settle()
   const read = (tenantId: number | null, text: string, values: unknown[] = [], walled = true) => {
     const reader = walled ? readers.walled : readers.open
-    return reader.of(tenantId).query({ name: hash64(text), text, arrays: [] }, values)
+    return reader.of(tenantId).query({ name: hash64(text), text, arrays: [], waitsForRows: false }, values)
   }
   const tables = await t.query<{ name: string; partition: boolean }>(
     `select c.relname as name, c.relispartition as partition from pg_class c join pg_attribute a on a.attrelid = c.oid

@@ -3,7 +3,7 @@ import { byLockOrder, type Lease, LOST, lastUntil, runKey } from '../../leases/l
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Step } from '../../runtime/loop.ts'
-import type { Database } from '../../store/database.ts'
+import type { Vital } from '../../store/database.ts'
 import type { ActiveRun } from './active-run.ts'
 import type { HandlerPool } from './handler-pool.ts'
 
@@ -19,7 +19,7 @@ interface Held {
 }
 
 interface KeeperDeps {
-  db: Database
+  db: Vital
   clock: Clock
   logger: Logger
   leaseMs: number

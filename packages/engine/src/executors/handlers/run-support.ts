@@ -8,7 +8,7 @@ import { keepCheckpoints } from '../../leases/keep-checkpoints.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { type CallerTransaction, type Database, inCallerTransaction } from '../../store/database.ts'
+import { type CallerTransaction, inCallerTransaction, type Vital } from '../../store/database.ts'
 import { checkpointJson, logMessage, type Progress, progressJson } from '../left-behind.ts'
 import type { ActiveRun, RunServices } from './active-run.ts'
 import { resultJson } from './judge.ts'
@@ -19,7 +19,7 @@ interface AskedParents extends RunWithParents {
 }
 
 interface RunSupportDeps {
-  db: Database
+  db: Vital
   clock: Clock
   logger: Logger
   leaseMs: number

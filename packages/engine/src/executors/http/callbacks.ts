@@ -13,7 +13,7 @@ import type { Clock, Instant } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
-import type { Database } from '../../store/database.ts'
+import type { Vital } from '../../store/database.ts'
 import { clean, resultJson } from '../handlers/judge.ts'
 import { CallbackTokens } from './callback-token.ts'
 
@@ -27,7 +27,7 @@ export interface CallbackBody {
 export type CallbackOutcome = 'ok' | 'lease_lost' | 'unknown_token'
 
 interface CallbacksDeps {
-  db: Database
+  db: Vital
   clock: Clock
   random: Random
   logger: Logger

@@ -8,7 +8,7 @@ import { leaseKey, readLeases } from '../../leases/read-leases.sql.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Random } from '../../runtime/random.ts'
 import type { Wakeups } from '../../shards/wakeups.sql.ts'
-import type { Database } from '../../store/database.ts'
+import type { Vital } from '../../store/database.ts'
 import type { GiveBack } from '../give-back.ts'
 import { resultJson } from '../handlers/judge.ts'
 import { releaseOf } from '../startable.ts'
@@ -16,7 +16,7 @@ import type { HeldLeases } from './held-leases.ts'
 import { type Completion, judgeRemote } from './judge-remote.ts'
 
 export interface CompletionsDeps {
-  db: Database
+  db: Vital
   clock: Clock
   random: Random
   finisher: Finisher

@@ -8,7 +8,7 @@ import { leaseKey } from '../../leases/read-leases.sql.ts'
 import type { Clock, Instant } from '../../runtime/clock.ts'
 import { Lanes } from '../../runtime/lanes.ts'
 import { DAY_MS } from '../../schedule/duration.ts'
-import type { Database } from '../../store/database.ts'
+import type { Vital } from '../../store/database.ts'
 import type { Beginnings } from '../beginnings.ts'
 import { checkpointJson, logMessage, type Progress, progressJson } from '../left-behind.ts'
 import type { Completions, Said } from './completions.ts'
@@ -16,7 +16,7 @@ import type { HeldLeases } from './held-leases.ts'
 import type { LeaseClaim } from './lease-token.ts'
 
 export interface HeartbeatsDeps {
-  db: Database
+  db: Vital
   clock: Clock
   held: HeldLeases
   beginnings: Beginnings
