@@ -125,7 +125,7 @@ export class RunChanges {
       if (row) {
         if (isBlocked) this.#deps.wakeups.blocked(run.jobId)
         const [queueId, priority, delivery, turn, tenantId, isAwaited] = row
-        const hasMore = isAwaited && (await reopenChildren(tx, [run], this.#deps, now))
+        const hasMore = isAwaited && (await reopenChildren(tx, [run], this.#deps, now)) !== 'whole'
         const after = dueAt === null ? undefined : { dueAt: new Date(dueAt).toISOString() }
         await record(tx, { tenantId, runId, action: 'retry', by, after, at: now })
         return { state, hasMore, run: { queueId, priority, delivery, turn: Number(turn) } }

@@ -71,7 +71,7 @@ test('a child that somebody holds is told later, and its parent’s other childr
   expect(await t.stateOf(ids.held)).toBe(READY)
 })
 
-test('a key that somebody holds keeps a chain from being opened again, and nobody else from being told', async () => {
+test('a key that somebody holds keeps its job from being opened again, and no other job from being told', async () => {
   const t = await setupRace()
   t.fails('j0')
   const jobs = Array.from({ length: 13 }, (_, i) => job(`j${i}`, i === 0 ? {} : after(`j${i - 1}`)))
@@ -84,14 +84,14 @@ test('a key that somebody holds keeps a chain from being opened again, and nobod
   await client.query("select from keys where key = 'u' for update")
   await t.create(job('p'), job('c', after('p')))
   await t.kit.settle()
-  expect(t.seen()).toEqual(expect.arrayContaining(['c', 'j10']))
-  expect(t.seen()).not.toContain('j11')
+  expect(t.seen()).toEqual(expect.arrayContaining(['c', 'j11']))
+  expect(t.seen()).not.toContain('j12')
   await client.query('commit')
   client.release()
   t.kit.clock.advance(1_000)
   await t.kit.pulse()
   await t.kit.settle()
-  expect(t.seen().slice(-2)).toEqual(['j11', 'j12'])
+  expect(t.seen().at(-1)).toBe('j12')
 })
 
 test('children that somebody holds, however many, keep no others from being told', async () => {
@@ -259,4 +259,32 @@ test('two parents that are retried at the same moment open their child', async (
     await t.kit.settle()
     expect(await t.status(ids[c])).toBe('succeeded')
   }
+})
+
+test('runs of a batch that are opened again hold nothing of it while another transaction tells of an end', async () => {
+  const t = await setupRace()
+  t.fails('p')
+  const { jobs } = await t.kit.batches.create([job('p'), job('c', after('p'))])
+  const [p, c] = jobs.map(({ jobId }) => jobId)
+  await t.perform()
+  // The failure of `p` is told: that ends `c`, and nobody has told of that yet.
+  await t.deliverSome(1)
+  t.works('p')
+  const other = await t.pool.connect()
+  onTestFinished(() => other.release(true))
+  await other.query("begin; set local lock_timeout = '500ms'")
+  expect((await other.query('select from outbox where job_id = $1 for update', [c])).rowCount).toBe(1)
+  const opening = t.kit.runs.retry(String((await t.lastRun(p))?.id))
+  const waiting = () => t.query("select from pg_stat_activity where wait_event_type = 'Lock' and query like '%outbox%'")
+  const isWaiting = expect.poll(waiting, { interval: 5, timeout: 1_000 }).not.toEqual([])
+  // It may have left that for later by now.
+  await Promise.race([isWaiting.catch(() => {}), opening])
+  // As whoever delivers an end: the rows of batches come after those of the outbox.
+  expect((await other.query('select from batches for update')).rowCount).toBe(1)
+  await other.query('rollback')
+  await opening
+  await t.kit.settle()
+  expect(await t.query('select succeeded, failed, canceled from batches')).toEqual([
+    { succeeded: 2, failed: 0, canceled: 0 },
+  ])
 })
